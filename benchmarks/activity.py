@@ -2,9 +2,9 @@
 
 from collections.abc import Iterator, Sequence
 
+from benchmarks.fleet.monitor import Rules
+from benchmarks.fleet.outcome import Outcome, Score, false_alarms_of_a_late_one, total, watched
 from benchmarks.measure import Row, none_of
-from benchmarks.watching.monitor import Rules
-from benchmarks.watching.outcome import Outcome, Score, false_alarms_of_a_late_one, total, watched
 
 AGENTS = 336
 SEED = 1

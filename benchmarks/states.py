@@ -12,7 +12,7 @@ from tests.rescue.states import STATES, State, start
 from tests.rescue.states_start import identify
 from tests.support import TIME_LIMIT, git
 from tests.support.losses import Loss, lost_by_snapshot, naive_commit, work_in
-from tests.support.rescuing import BY_HAND
+from tests.support.rescues import BY_HAND
 
 Both = tuple[Loss, Loss]
 

@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 
 from benchmarks.measure import none_of, table
-from benchmarks.simulation.driving import SimulatedCheck
 from benchmarks.simulation.kinds import SUPERVISED, UNSUPERVISED
 from benchmarks.simulation.runs import Judged, simulated
 from benchmarks.simulation.sessions import Making
+from benchmarks.simulation.simulated_check import SimulatedCheck
 from benchmarks.verdicts import matrix, remarks, rows
 from guard.check.check import Check
 from guard.core.breaker import state

@@ -7,7 +7,7 @@ and a question are no stalls. A session with commits is complete while a process
 
 from collections.abc import Callable
 
-from benchmarks.simulation import alone, helped, histories, stopped
+from benchmarks.simulation import alone, histories, interruptions, survivors
 from benchmarks.simulation.sessions import Making, Session
 
 KINDS: dict[str, tuple[int, Callable[[Making], Session]]] = {
@@ -17,19 +17,19 @@ KINDS: dict[str, tuple[int, Callable[[Making], Session]]] = {
     "forgot, and nobody can tell": (3, alone.forgot_and_cannot_tell),
     "forgot, and cannot be asked": (2, alone.forgot_and_cannot_be_asked),
     "halfway, uncommitted": (4, alone.halfway),
-    "helper commits": (6, helped.helper_commits),
-    "helper is silent": (5, helped.helper_is_silent),
-    "helper takes hours": (2, helped.helper_takes_hours),
-    "helper leaves files": (3, helped.helper_leaves_files),
-    "helper fails": (3, helped.helper_fails),
-    "team at work": (5, helped.team),
-    "helper hangs": (3, helped.hung_helper),
-    "ghost in the team": (4, helped.ghost),
+    "helper commits": (6, survivors.helper_commits),
+    "helper is silent": (5, survivors.helper_is_silent),
+    "helper takes hours": (2, survivors.helper_takes_hours),
+    "helper leaves files": (3, survivors.helper_leaves_files),
+    "helper fails": (3, survivors.helper_fails),
+    "team at work": (5, survivors.team),
+    "helper hangs": (3, survivors.hung_helper),
+    "ghost in the team": (4, survivors.ghost),
     "commit lands late": (4, alone.late_commit),
     "stalled": (8, alone.stalled),
     "stalled, and cannot be asked": (2, alone.stalled_and_cannot_be_asked),
-    "usage limit": (6, stopped.limited),
-    "outage": (5, stopped.outage),
+    "usage limit": (6, interruptions.limited),
+    "outage": (5, interruptions.outage),
     "crashed": (4, alone.crashed),
     "crashed in mid-work": (4, alone.crashed_in_mid_work),
     "rewritten history, with work": (3, histories.rewritten_with_work),
@@ -44,10 +44,10 @@ KINDS: dict[str, tuple[int, Callable[[Making], Session]]] = {
 """By name: how often it comes, and what makes one up."""
 SUPERVISED: dict[str, tuple[int, Callable[[Making], Session]]] = {
     **KINDS,
-    "turns or context used up": (4, stopped.used_up),
-    "killed with its helpers": (4, stopped.killed_with_helpers),
-    "permissions denied": (3, stopped.denied),
-    "asks a person": (3, stopped.asks_a_person),
+    "turns or context used up": (4, interruptions.used_up),
+    "killed with its helpers": (4, interruptions.killed_with_helpers),
+    "permissions denied": (3, interruptions.denied),
+    "asks a person": (3, interruptions.asks_a_person),
 }
 """Those that only somebody can tell who saw the agent's output, too."""
-UNSUPERVISED = {**KINDS, "agent still running": (20, helped.still_running)}
+UNSUPERVISED = {**KINDS, "agent still running": (20, survivors.still_running)}

@@ -6,11 +6,11 @@ from datetime import UTC, datetime, timedelta
 from random import Random
 from typing import Any
 
-from benchmarks.simulation.driving import SimulatedCheck
 from benchmarks.simulation.kinds import SUPERVISED, UNSUPERVISED
 from benchmarks.simulation.ledger import Ledger, is_backed
 from benchmarks.simulation.plain import PlainCounting, PlainlyJudged
 from benchmarks.simulation.sessions import Making, Session, Truth
+from benchmarks.simulation.simulated_check import SimulatedCheck
 from guard.core.base.moment import Moment, Stamp
 from guard.core.breaker.allow import BreakerPermission, claim, permission
 from guard.core.breaker.events import BreakerEvent, BreakerRecorded

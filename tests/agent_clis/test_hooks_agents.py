@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from tests.agent_clis import helpers
-from tests.agent_clis.hooked import checked, decisions, events, guard, installed
+from tests.agent_clis.hook_install import checked, decisions, events, guard, installed
 from tests.support import commit, git
 from tests.support.agent_clis import AgentCli, session_in
 from tests.support.model import Model, say

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.agent_clis.hooked import SETTINGS, guard, installed
+from tests.agent_clis.hook_install import SETTINGS, guard, installed
 from tests.support import commit, write
 from tests.support.agent_clis import AgentCli
 from tests.support.model import Model, say

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.agent_clis.hooked import decisions, events, guard, installed, with_guard
+from tests.agent_clis.hook_install import decisions, events, guard, installed, with_guard
 from tests.support import commit
 from tests.support.agent_clis import AgentCli
 from tests.support.model import Model, say

@@ -10,7 +10,7 @@ import pytest
 
 from guard.schemas.validate import validator
 from tests.support import NOW, TIME_LIMIT, commit, git, run, write
-from tests.support.rescuing import contents
+from tests.support.rescues import contents
 
 
 @pytest.fixture(autouse=True)

@@ -12,7 +12,7 @@ import pytest
 
 from guard.schemas.validate import validator
 from tests.support import commit, git, run, write
-from tests.support.rescuing import contents, fingerprint
+from tests.support.rescues import contents, fingerprint
 from tests.support.sessions import answering, ending, script, started, until
 
 TASKS = "- [ ] write `src/code.py`\n- [ ] the rest\n"

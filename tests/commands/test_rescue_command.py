@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from tests.support import commit, git, run, write
-from tests.support.rescuing import contents
+from tests.support.rescues import contents
 from tests.support.sessions import script
 
 LEFT = {"src/code.py": "x = 1\n", "docs/guide.md": "# guide\n"}

@@ -20,7 +20,7 @@ from guard.snapshots.restore import SnapshotSource, choose
 from guard.snapshots.take import take_and_prune
 from tests.rescue.states import start
 from tests.support import Result, commit, git, run, write
-from tests.support.rescuing import NOW, contents, fingerprint, take_snapshot
+from tests.support.rescues import NOW, contents, fingerprint, take_snapshot
 from tests.support.shelves import (
     damage,
     keep,

@@ -13,8 +13,8 @@ from guard.errors import Refused
 from guard.rollback import settle_unrecorded
 from guard.rollback.rollback import rollback
 from tests.support import commit, git, run, write
-from tests.support.planned import Planned
-from tests.support.rolling_back import state
+from tests.support.plan_repository import Planned
+from tests.support.reverts import state
 
 
 @pytest.fixture

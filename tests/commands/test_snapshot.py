@@ -11,7 +11,7 @@ from guard.core.snapshots.snapshot import Snapshot
 from guard.schemas.validate import validator
 from tests.rescue.states import start
 from tests.support import git, run, write
-from tests.support.rescuing import contents, fingerprint, recovered
+from tests.support.rescues import contents, fingerprint, recovered
 from tests.support.shelves import make_read_only, mounted, refs
 
 

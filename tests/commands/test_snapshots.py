@@ -9,7 +9,7 @@ import pytest
 from guard.schemas.validate import validator
 from tests.rescue.states import start
 from tests.support import commit, git, run, write
-from tests.support.rescuing import NOW, fingerprint, take_snapshot
+from tests.support.rescues import NOW, fingerprint, take_snapshot
 from tests.support.shelves import (
     damage,
     hold_unpromoted,

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from tests.support import commit, git, write
-from tests.support.rescuing import Contents, contents
+from tests.support.rescues import Contents, contents
 
 Left = list[bytes | str]
 Build = Callable[[Path], Left]

@@ -11,7 +11,7 @@ from guard.core.rescue.groups import Changed, Group, group_changes
 from guard.core.snapshots.snapshot import Rescue
 from tests.rescue.states import start
 from tests.support import commit, git, write
-from tests.support.rescuing import attempt_rescue, contents, fingerprint, recovered
+from tests.support.rescues import attempt_rescue, contents, fingerprint, recovered
 
 MARK = "Guard-Rescue: r1/2"
 

@@ -15,7 +15,7 @@ from guard.core.snapshots.snapshot import Rescue, Snapshot
 from tests.rescue.states import start
 from tests.support import ROOT, TIME_LIMIT, write
 from tests.support.losses import brought_back
-from tests.support.rescuing import attempt_rescue, contents, take_snapshot
+from tests.support.rescues import attempt_rescue, contents, take_snapshot
 
 NAMES = {
     "newline": b"new\nline.txt",
@@ -189,7 +189,7 @@ if not os.environ.get("DROPPED"):
         ctypes.CDLL(None).prctl(24, capability, 0, 0, 0)
     os.environ["DROPPED"] = "1"
     os.execv(sys.executable, sys.orig_argv)
-from tests.support.rescuing import attempt_rescue
+from tests.support.rescues import attempt_rescue
 result = attempt_rescue(Path(sys.argv[1]), Path(sys.argv[2]), json.loads(sys.argv[3]))
 print(result.model_dump_json())
 """

@@ -11,7 +11,7 @@ import pytest
 from guard.core.snapshots.snapshot import Snapshot
 from tests.rescue.states import start
 from tests.support import git, write
-from tests.support.rescuing import Contents, contents, recovered
+from tests.support.rescues import Contents, contents, recovered
 from tests.support.victims import Victims
 
 KILLS = 10

@@ -9,7 +9,7 @@ import pytest
 from guard.core.snapshots.snapshot import Rescue
 from tests.rescue.states import start
 from tests.support import git, write
-from tests.support.rescuing import attempt_rescue, fingerprint, recovered
+from tests.support.rescues import attempt_rescue, fingerprint, recovered
 from tests.support.sessions import script
 from tests.support.shelves import refs
 

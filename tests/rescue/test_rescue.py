@@ -21,7 +21,7 @@ from guard.snapshots.take import open_for_snapshot, take
 from guard.system.clock import Deadline
 from tests.rescue.states import STATES, start
 from tests.support import TIME_LIMIT, commit, git, write
-from tests.support.rescuing import BY_HAND, NOW, attempt_rescue, contents, fingerprint, recovered
+from tests.support.rescues import BY_HAND, NOW, attempt_rescue, contents, fingerprint, recovered
 
 
 @pytest.fixture(autouse=True)

@@ -9,7 +9,7 @@ import pytest
 from guard.core.rescue.settings import COMMIT_MAX_FILE_BYTES, SnapshotLimits
 from tests.rescue.states import start
 from tests.support import commit, git, run, write
-from tests.support.rescuing import attempt_rescue, contents, fingerprint, recovered
+from tests.support.rescues import attempt_rescue, contents, fingerprint, recovered
 from tests.support.sessions import answering
 
 Build = Callable[[Path], str]

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from tests.rescue.states import start
-from tests.snapshots.test_snapshot_faults import WITHOUT_PRIVILEGE
+from tests.snapshots.test_take_faults import WITHOUT_PRIVILEGE
 from tests.support import TIME_LIMIT, commit, git, run, write
-from tests.support.rescuing import attempt_rescue
+from tests.support.rescues import attempt_rescue
 from tests.support.sessions import QUICK, answering, script
 
 NEW_RULE = "ignored: by a rule of this iteration"

@@ -7,7 +7,7 @@ import pytest
 from guard.core.snapshots.snapshot import Rescue
 from tests.rescue.states import start
 from tests.support import git, write
-from tests.support.rescuing import attempt_rescue
+from tests.support.rescues import attempt_rescue
 
 TEXT = "".join(f"line {number}\n" for number in range(20))
 

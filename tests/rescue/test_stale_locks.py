@@ -17,7 +17,7 @@ from guard.snapshots.project import Project
 from guard.system.clock import Deadline
 from tests.rescue.states import start
 from tests.support import TIME_LIMIT, git, write
-from tests.support.rescuing import attempt_rescue
+from tests.support.rescues import attempt_rescue
 
 OID = "1" * 40
 LONG_AGO = 10_000_000_000

@@ -30,7 +30,7 @@ from tests.support.losses import (
     naive_commit,
     work_in,
 )
-from tests.support.rescuing import BY_HAND, NOW, contents
+from tests.support.rescues import BY_HAND, NOW, contents
 
 every_state = pytest.mark.parametrize("state", STATES.values(), ids=STATES.keys())
 OWN = ("workspace", "home", "back", "borrower.git")

@@ -12,7 +12,7 @@ from guard.core.rescue.groups import Changed, Group, group_changes
 from guard.core.snapshots.snapshot import Rescue
 from tests.rescue.states import start
 from tests.support import git, write
-from tests.support.rescuing import attempt_rescue
+from tests.support.rescues import attempt_rescue
 from tests.support.sessions import script
 
 TASKS = "# Tasks\n\n- [ ] write `new.py`\n- [ ] write `other.py`\n- [ ] think\n"

@@ -9,8 +9,8 @@ import pytest
 
 from guard.rollback.prepare import RollbackStopped
 from tests.support import commit, git, write
-from tests.support.rescuing import contents
-from tests.support.rolling_back import rolled_back, state
+from tests.support.rescues import contents
+from tests.support.reverts import rolled_back, state
 
 
 @pytest.fixture

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.support import git, write
-from tests.support.rolling_back import State, settled, state
+from tests.support.reverts import State, settled, state
 from tests.support.victims import Victims
 
 KILLS = 50

@@ -10,7 +10,7 @@ import pytest
 from guard.context.output import Live
 from guard.core.rescue.settings import SnapshotLimits
 from tests.support import TIME_LIMIT, run, write
-from tests.support.rescuing import take_snapshot
+from tests.support.rescues import take_snapshot
 
 CLEARED = "\r\x1b[K"
 

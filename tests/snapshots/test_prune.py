@@ -20,7 +20,7 @@ from guard.snapshots.inventory import open_shelf
 from guard.snapshots.prune import KeepPolicy, PruneResult, prune, prune_if_worth_it
 from tests.rescue.states import start
 from tests.support import ROOT, TIME_LIMIT, git, write
-from tests.support.rescuing import NOW, contents, recovered, take_snapshot
+from tests.support.rescues import NOW, contents, recovered, take_snapshot
 from tests.support.sessions import until
 from tests.support.shelves import hold_unpromoted, keep, lose, refs, shadow_git
 
@@ -172,7 +172,7 @@ CHILD = """
 import os, sys
 from pathlib import Path
 from guard.snapshots.prune import KeepPolicy, prune
-from tests.support.rescuing import NOW
+from tests.support.rescues import NOW
 prune(Path(sys.argv[1]), os.environ, KeepPolicy(2, 0), now=NOW, time_limit=120)
 """
 
@@ -207,7 +207,7 @@ def test_killed_at_any_moment_what_stays_is_whole(repository: Path, workspace: P
 TAKING = """
 import sys
 from pathlib import Path
-from tests.support.rescuing import take_snapshot
+from tests.support.rescues import take_snapshot
 take_snapshot(Path(sys.argv[2]), Path(sys.argv[1]))
 """
 

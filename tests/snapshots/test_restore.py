@@ -13,7 +13,7 @@ from guard.snapshots.restore import ChosenSnapshot, SnapshotSource, choose
 from guard.snapshots.take import take_and_prune
 from tests.rescue.states import STATES, State, start
 from tests.support import TIME_LIMIT
-from tests.support.rescuing import BY_HAND, NOW, contents
+from tests.support.rescues import BY_HAND, NOW, contents
 
 
 def quiet(_done: int, _of: int) -> None:

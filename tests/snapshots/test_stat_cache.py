@@ -16,16 +16,16 @@ from guard.errors import StoreUnavailable
 from guard.snapshots import stat_cache as remembered
 from guard.snapshots.stat_cache import is_same_file, stat_record
 from tests.rescue.states import start
-from tests.snapshots.test_snapshot_faults import child
+from tests.snapshots.test_take_faults import child
 from tests.support import write
 from tests.support.changes import edit_unseen, then
-from tests.support.incremental import (
+from tests.support.rescues import contents, take_snapshot
+from tests.support.snapshot_chain import (
     asked,
     read_so_far,
     saved,
     take_next,
 )
-from tests.support.rescuing import contents, take_snapshot
 
 
 def memory(workspace: Path) -> tuple[Path, Path, Path]:

@@ -12,7 +12,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from tests.support.prepared import Prepared
+from tests.support.fork_client import Prepared
 
 ROOT = Path(__file__).resolve().parents[2]
 NOW = "2026-01-31T12:00:00Z"

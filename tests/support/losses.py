@@ -16,7 +16,7 @@ from pathlib import Path
 from guard.core.base.paths import unspell
 from guard.core.snapshots.snapshot import Snapshot
 from tests.support import TIME_LIMIT
-from tests.support.rescuing import Contents, recovered
+from tests.support.rescues import Contents, recovered
 
 Work = frozenset[tuple[str, str]]
 """Contents by kind and by the id that git would give them."""

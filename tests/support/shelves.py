@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from guard.core.snapshots.snapshot import Occasion, SnapshotKind
-from tests.support.rescuing import NOW, take_snapshot
+from tests.support.rescues import NOW, take_snapshot
 
 
 def keep(root: Path, workspace: Path, days_ago: float = 0, kind: SnapshotKind = "by_hand") -> str:

@@ -21,8 +21,8 @@ from typing import Any, NoReturn
 from guard.git import run as call
 from guard.rescue import move_branch
 from tests.support import ROOT, TIME_LIMIT, git, write
-from tests.support.rescuing import attempt_rescue, take_snapshot
-from tests.support.rolling_back import rolled_back
+from tests.support.rescues import attempt_rescue, take_snapshot
+from tests.support.reverts import rolled_back
 
 _SUBREAPER = 36
 _WRITES = (

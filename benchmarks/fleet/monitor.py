@@ -9,7 +9,7 @@ from hashlib import sha256
 from math import inf
 from typing import Any, NamedTuple
 
-from benchmarks.watching.lives import Life, Sign
+from benchmarks.fleet.lives import Life, Sign
 from guard.core.activity.assess import ActivityTerms, Signal, is_real
 from guard.core.activity.clocks import Gap, MachineClock, find_gaps
 from guard.core.activity.events import FalseAlarmLearned, ResumeSent

@@ -5,10 +5,10 @@ from dataclasses import dataclass
 from math import inf
 from random import Random
 
-from benchmarks.watching.fleets import DAY, FLEETS, fleet
-from benchmarks.watching.lives import Making, late
-from benchmarks.watching.machines import Machine
-from benchmarks.watching.monitor import Monitor, Rules, Watched, first_after
+from benchmarks.fleet.fleets import DAY, FLEETS, fleet
+from benchmarks.fleet.lives import Making, late
+from benchmarks.fleet.machines import Machine
+from benchmarks.fleet.monitor import Monitor, Rules, Watched, first_after
 from guard.core.activity.outages import OUTAGE_HOLD_MINUTES
 
 EVERY = 30.0

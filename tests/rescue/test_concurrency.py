@@ -4,7 +4,7 @@ from pathlib import Path
 
 from tests.rescue.states import start
 from tests.support import git, write
-from tests.support.rescuing import attempt_rescue
+from tests.support.rescues import attempt_rescue
 from tests.support.victims import Victims
 
 MANY = 8

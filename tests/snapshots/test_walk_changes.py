@@ -15,7 +15,7 @@ from guard.snapshots.project import Project
 from guard.snapshots.take import open_for_snapshot, take
 from guard.system.clock import Deadline
 from tests.rescue.states import start
-from tests.snapshots.test_snapshot_faults import WITHOUT_PRIVILEGE, child
+from tests.snapshots.test_take_faults import WITHOUT_PRIVILEGE, child
 from tests.support import git, write
 from tests.support.changes import (
     LARGE,
@@ -25,13 +25,13 @@ from tests.support.changes import (
     edit_unseen,
     several,
 )
-from tests.support.incremental import (
+from tests.support.rescues import BY_HAND, contents, take_snapshot
+from tests.support.snapshot_chain import (
     manifest,
     saved,
     take_next,
     trees,
 )
-from tests.support.rescuing import BY_HAND, contents, take_snapshot
 
 
 def test_what_cannot_be_read_any_more_is_not_kept_in_its_old_version(
@@ -73,7 +73,7 @@ import os, sys
 from pathlib import Path
 from guard.git.locate import find_repository
 from guard.snapshots.take import take_and_prune
-from tests.support.rescuing import BY_HAND
+from tests.support.rescues import BY_HAND
 root, workspace = map(Path, sys.argv[1:])
 known = find_repository(root, lambda _: None)
 (root / ".git").chmod(0)

@@ -21,7 +21,7 @@ from guard.snapshots.take import take_and_prune
 from guard.snapshots.walk import WalkEntry
 from tests.rescue.states import STATES, start
 from tests.support import TIME_LIMIT, git, write
-from tests.support.rescuing import BY_HAND, NOW, contents, recovered, take_snapshot
+from tests.support.rescues import BY_HAND, NOW, contents, recovered, take_snapshot
 
 
 @pytest.fixture(autouse=True)

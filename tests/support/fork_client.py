@@ -1,6 +1,6 @@
 """Guard in a process of its own, forked from one that has imported it: a start without the imports, which are most of it.
 
-A test process has one such server, `tests.support.forking`. A call gives it the streams, the folder, the words and the
+A test process has one such server, `tests.support.fork_server`. A call gives it the streams, the folder, the words and the
 environment; the child that it forks takes them on and runs guard as `python -m guard` does.
 """
 
@@ -35,7 +35,7 @@ class Prepared:
         self._control, theirs = socket.socketpair()
         with theirs:
             self._process = subprocess.Popen(
-                [sys.executable, "-m", "tests.support.forking", str(theirs.fileno())],
+                [sys.executable, "-m", "tests.support.fork_server", str(theirs.fileno())],
                 cwd=_ROOT,
                 env=environ,
                 stdin=subprocess.DEVNULL,

@@ -26,7 +26,7 @@ from guard.system.clock import Deadline
 from tests.rescue.states import start
 from tests.support import ROOT, git, write
 from tests.support.cost import cpu_limit
-from tests.support.rescuing import (
+from tests.support.rescues import (
     BY_HAND,
     attempt_rescue,
     contents,
@@ -40,7 +40,7 @@ CHILD = """
 import sys
 from contextlib import suppress
 from pathlib import Path
-from tests.support.rescuing import take_snapshot
+from tests.support.rescues import take_snapshot
 root, workspace = map(Path, sys.argv[1:])
 print(take_snapshot(root, workspace).model_dump_json(), flush=True)
 """

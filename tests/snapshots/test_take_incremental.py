@@ -30,14 +30,14 @@ from tests.support.changes import (
     text,
     then,
 )
-from tests.support.incremental import (
+from tests.support.rescues import Contents, contents, take_snapshot
+from tests.support.snapshot_chain import (
     asked,
     assert_like_a_full_one,
     read_so_far,
     saved,
     take_next,
 )
-from tests.support.rescuing import Contents, contents, take_snapshot
 
 Change = tuple[Callable[[Path], object], Callable[[Path], object]]
 

@@ -10,8 +10,8 @@ import pytest
 
 from guard.cli import COMMANDS
 from tests.support import commit, git, run
-from tests.support.planned import Planned
-from tests.support.rolling_back import state
+from tests.support.plan_repository import Planned
+from tests.support.reverts import state
 
 VICTIM = """
 import os, signal, sys

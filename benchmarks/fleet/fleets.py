@@ -2,8 +2,8 @@
 
 from random import Random
 
-from benchmarks.watching.lives import KINDS, Life, Making, Sign
-from benchmarks.watching.machines import Away, Machine
+from benchmarks.fleet.lives import KINDS, Life, Making, Sign
+from benchmarks.fleet.machines import Away, Machine
 
 DAY = 1440.0
 FLEETS = ("server", "laptop", "outage")

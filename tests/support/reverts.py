@@ -12,7 +12,7 @@ from guard.rollback.place import RollbackPlace, lock_rollbacks
 from guard.rollback.prepare import RevertOrder
 from guard.rollback.recover import settle_all
 from tests.support import TIME_LIMIT, git
-from tests.support.rescuing import Contents, contents, take_snapshot
+from tests.support.rescues import Contents, contents, take_snapshot
 
 State = tuple[Contents, str, str, str]
 

@@ -5,10 +5,10 @@ from math import inf
 import pytest
 
 from benchmarks.activity import by_kind, rows
-from benchmarks.watching.fleets import FLEETS
-from benchmarks.watching.lives import KINDS
-from benchmarks.watching.monitor import Rules
-from benchmarks.watching.outcome import Outcome, false_alarms_of_a_late_one, total, watched
+from benchmarks.fleet.fleets import FLEETS
+from benchmarks.fleet.lives import KINDS
+from benchmarks.fleet.monitor import Rules
+from benchmarks.fleet.outcome import Outcome, false_alarms_of_a_late_one, total, watched
 
 pytestmark = pytest.mark.long
 

@@ -1,6 +1,6 @@
-"""`python -m tests.support.forking FD`: forks a guard for each call that comes over a socket, and tells how it ended.
+"""`python -m tests.support.fork_server FD`: forks a guard for each call that comes over a socket, and tells how it ended.
 
-It has imported all of guard and has one thread, so it may fork. What it says and is told is in `tests.support.prepared`.
+It has imported all of guard and has one thread, so it may fork. What it says and is told is in `tests.support.fork_client`.
 """
 
 import gc
@@ -17,7 +17,7 @@ import time
 from contextlib import suppress
 from importlib import import_module
 
-from tests.support.prepared import NUMBER, number, received
+from tests.support.fork_client import NUMBER, number, received
 
 
 def _serve(control: socket.socket) -> str | None:

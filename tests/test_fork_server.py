@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support import prepared, prepared_server, run
+from tests.support import fork_client, prepared_server, run
 from tests.support.sessions import script, until
 
 CALLS = {
@@ -48,7 +48,7 @@ def test_many_at_once_each_get_their_own_answer(repository: Path) -> None:
 
 
 def test_one_that_takes_too_long_is_killed(repository: Path, tmp_path: Path) -> None:
-    server = prepared.Prepared()
+    server = fork_client.Prepared()
     # It ends with guard, so that nothing is left behind.
     agent = f"echo $PPID > {tmp_path}/pid; while kill -0 $PPID; do sleep 0.1; done"
     words = ["run", "--no-probe", "--", "sh", "-c", agent]

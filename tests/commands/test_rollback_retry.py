@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.commands.test_killed_rollback import killed
+from tests.commands.test_rollback_kills import killed
 from tests.support import Result, git, run
-from tests.support.planned import Planned
+from tests.support.plan_repository import Planned
 
 
 @pytest.fixture

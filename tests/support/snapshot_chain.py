@@ -8,7 +8,7 @@ from typing import Any
 from guard.core.snapshots.paths import work_tree_path
 from guard.core.snapshots.snapshot import Manifest, Snapshot
 from tests.support import TIME_LIMIT
-from tests.support.rescuing import Contents, contents, take_snapshot
+from tests.support.rescues import Contents, contents, take_snapshot
 
 _KINDS = {b"100644": "file", b"100755": "executable", b"120000": "link"}
 

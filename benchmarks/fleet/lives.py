@@ -11,7 +11,7 @@ from math import inf
 from random import Random
 from typing import Any
 
-from benchmarks.watching.machines import Machine
+from benchmarks.fleet.machines import Machine
 from guard.core.activity.sources import SourceName
 
 ACKNOWLEDGEMENT = "ACK, resuming now"

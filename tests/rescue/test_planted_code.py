@@ -14,7 +14,7 @@ from guard.rescue import rescue
 from guard.rescue.order import Orders
 from tests.rescue.states import start
 from tests.support import TIME_LIMIT, commit, git, run, write
-from tests.support.rescuing import NOW, attempt_rescue, take_snapshot
+from tests.support.rescues import NOW, attempt_rescue, take_snapshot
 from tests.support.sessions import QUICK, answering, script
 
 
