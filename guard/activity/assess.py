@@ -190,13 +190,6 @@ def _record_lesson(guard: Invocation, agent: Agent, lesson: Lesson) -> WatchedAg
         known = change.fold(WATCHED_AGENT, key).document()
         # Another guard may have learned the same a moment ago.
         if not any(one.at == lesson.resumed_at and one.false_alarm for one in known.resumes):
-            change.append(
-                FalseAlarmLearned(
-                    **stamp_of(agent, guard.clock.now()),
-                    resumed_at=lesson.resumed_at,
-                    proof=lesson.proof,
-                    silence_minutes=lesson.silence_minutes,
-                    lookback_minutes=lesson.lookback_minutes,
-                )
-            )
+            stamp = stamp_of(agent, guard.clock.now())
+            change.append(FalseAlarmLearned(**stamp, **dict(lesson)))
         return change.fold(WATCHED_AGENT, key).document()

@@ -69,16 +69,7 @@ def _boot_id(clock: Clock) -> str | None:
 def _record_clocks(guard: Invocation, machine: str, now: MachineClock) -> None:
     try:
         with guard.writable_store.change() as change:
-            change.append(
-                ClocksRead(
-                    id=new_id(),
-                    at=now.at,
-                    machine=machine,
-                    boot_id=now.boot_id,
-                    boot_seconds=now.boot_seconds,
-                    awake_seconds=now.awake_seconds,
-                )
-            )
+            change.append(ClocksRead(id=new_id(), machine=machine, **dict(now)))
     except GuardError as error:
         guard.output.warn(f"cannot record the clocks: {error.message}")
 

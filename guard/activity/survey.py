@@ -17,6 +17,7 @@ from guard.core.activity.status import StatusReport, SurveyedAgent, TaskLine, ca
 from guard.core.agents.agent import ACTIVE
 from guard.core.agents.registry import AGENT_REGISTRY
 from guard.core.agents.report import AgentsReport, ListedAgent
+from guard.core.base.fast_models import entry_from
 from guard.hooks.ingest import ingest_hooks
 
 _THREADS = 4
@@ -44,15 +45,7 @@ def survey(
 
 
 def _tasks(guard: Invocation) -> tuple[TaskLine, ...]:
-    return tuple(
-        TaskLine(
-            task_id=one.task_id,
-            active_count=one.active_count,
-            completed_count=one.completed_count,
-            total_spawned=one.total_spawned,
-        )
-        for one in guard.store.views(AGENT_REGISTRY).values()
-    )
+    return tuple(entry_from(TaskLine, one) for one in guard.store.views(AGENT_REGISTRY).values())
 
 
 def _survey_agents(
@@ -118,9 +111,8 @@ def _surveyed_agent(
     assessment = seen.assessment if seen is not None else None
     active = assessment.is_active if assessment is not None else None
     in_outage = outage is not None and outage.has_agent(agent.task_id, agent.agent_id)
-    fields = {name: getattr(agent, name) for name in ListedAgent.model_fields}
     return SurveyedAgent(
-        **fields,
+        **dict(agent),
         category=category(age, is_active=active, ended=subject is None, in_outage=in_outage),
         age_minutes=round(age, 2),
         is_active=active,

@@ -14,6 +14,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Field
 
 from guard.core.activity.events import ClocksRead
+from guard.core.base.fast_models import entry_from
 from guard.core.base.fields import Frozen, Instant, Line
 from guard.core.log.view import Fold, ViewDocument, ViewKind
 
@@ -127,12 +128,7 @@ class MachineClocksFold(Fold[MachineClocks]):
 
     def apply(self, event: ClocksRead) -> None:
         self._machine = event.machine
-        reading = MachineClock.model_construct(
-            at=event.at,
-            boot_seconds=event.boot_seconds,
-            awake_seconds=event.awake_seconds,
-            boot_id=event.boot_id,
-        )
+        reading = entry_from(MachineClock, event)
         kept = self._readings
         if len(kept) > 1 and _has_no_gap((*kept[-2:], reading)):
             kept = kept[:-1]

@@ -73,19 +73,15 @@ def activity_report(
     last_seen: datetime | None,
 ) -> ActivityReport:
     found = seen.assessment
+    shortened = {
+        "signals": tuple(map(_shown, found.signals)),
+        "passed_over": found.passed_over[:_MOST_PASSED_OVER],
+    }
     return ActivityReport(
         task_id=agent.task_id,
         agent_id=agent.agent_id,
         status=agent.status,
-        is_active=found.is_active,
-        confidence=found.confidence,
-        level=found.level,
-        last_activity=found.last_activity,
-        inactivity_minutes=found.inactivity_minutes,
-        signals=tuple(map(_shown, found.signals)),
-        validation_passed=found.validation_passed,
-        reasons=found.reasons,
-        passed_over=found.passed_over[:_MOST_PASSED_OVER],
+        **{**dict(found), **shortened},
         passed_over_more=max(0, len(found.passed_over) - _MOST_PASSED_OVER),
         warnings=warnings,
         lookback_minutes=seen.lookback.minutes,

@@ -7,6 +7,7 @@ from pydantic import Field
 from guard.core.activity import events
 from guard.core.agents.baseline import baseline_key
 from guard.core.agents.events import Incarnation
+from guard.core.base.fast_models import entry_from
 from guard.core.base.fields import Count, Digest, Frozen, Id, Instant, Line
 from guard.core.log.view import Fold, ViewDocument, ViewKind
 
@@ -89,26 +90,12 @@ class WatchedAgentFold(Fold[WatchedAgent]):
                 assert_never(event)
 
     def _apply_sent(self, event: events.ResumeSent) -> None:
-        sent = SentResume.model_construct(
-            at=event.at,
-            incarnation=event.incarnation,
-            way=event.way,
-            stall=event.stall,
-            last_activity=event.last_activity,
-            lookback_minutes=event.lookback_minutes,
-            false_alarm=False,
-        )
+        sent = entry_from(SentResume, event, false_alarm=False)
         self._fields["resumes"] = (*self._fields["resumes"], sent)[-MOST_KEPT:]
         self._fields["total_resumes"] += 1
 
     def _apply_learned(self, event: events.FalseAlarmLearned) -> None:
-        alarm = FalseAlarm.model_construct(
-            resumed_at=event.resumed_at,
-            learned_at=event.at,
-            proof=event.proof,
-            silence_minutes=event.silence_minutes,
-            lookback_minutes=event.lookback_minutes,
-        )
+        alarm = entry_from(FalseAlarm, event, learned_at=event.at)
         self._fields["false_alarms"] = (*self._fields["false_alarms"], alarm)[-MOST_KEPT:]
         self._fields["learned_lookback_minutes"] = event.lookback_minutes
         self._fields["resumes"] = tuple(

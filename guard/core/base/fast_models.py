@@ -17,6 +17,12 @@ def make_model(kind: type[M], values: dict[str, Any]) -> M:
     return _with(kind, values, given)
 
 
+def entry_from(kind: type[M], source: Frozen, **own: Any) -> M:
+    """Make a model of the fields that it shares with an event or a document, and of its `own`, without checking them."""
+    shared = {name: getattr(source, name) for name in _shared_fields(kind, type(source))}
+    return make_model(kind, {**shared, **own})
+
+
 def copy_model(model: M, news: dict[str, Any]) -> M:
     return _with(type(model), {**model.__dict__, **news}, model.__pydantic_fields_set__)
 
@@ -30,6 +36,11 @@ def update_model(model: Frozen, news: dict[str, Any]) -> None:
 def _fields(kind: type[Frozen]) -> tuple[tuple[str, ...], set[str]]:
     names = tuple(kind.__pydantic_fields__)
     return names, set(names)
+
+
+@cache
+def _shared_fields(kind: type[Frozen], source: type[Frozen]) -> tuple[str, ...]:
+    return tuple(name for name in _fields(kind)[0] if name in _fields(source)[1])
 
 
 def _with(kind: type[M], values: dict[str, Any], given: set[str]) -> M:

@@ -2,6 +2,7 @@
 
 from typing import Any, assert_never
 
+from guard.core.base.fast_models import entry_from
 from guard.core.coordinator import agent_events, entries, upkeep_events
 from guard.core.coordinator.builder import Board, Changes, on, time_of
 from guard.core.coordinator.event_base import Confidence
@@ -10,7 +11,6 @@ from guard.core.coordinator.fold_tasks import ON_THE_INFRASTRUCTURE, checkpoint
 _WEIGHTS: dict[Confidence, int] = {"LOW": 1, "MEDIUM": 2, "HIGH": 3}
 _WORDS: dict[int, Confidence] = {weight: word for word, weight in _WEIGHTS.items()}
 _USAGE = ("session_utilisation", "session_remaining", "session_resets_at")
-_REQUEST = ("agent_id", "delegating_agent", "task_id", "request_type", "request_summary")
 
 Ended = (
     agent_events.SupportingAgentComplete
@@ -45,9 +45,7 @@ def _lost(board: Board, event: agent_events.AgentTimeout | agent_events.AgentCra
         del board.in_progress_tasks[event.task_id]
     if board.pending_expansions.get(event.task_id) == event.agent_id:
         board.pending_expansions[event.task_id] = entries.NEEDS_EXPANSION
-    board.setbacks[event.task_id] = entries.Setback.model_construct(
-        attempts=event.attempts, last_checkpoint=far
-    )
+    board.setbacks[event.task_id] = entry_from(entries.Setback, event, last_checkpoint=far)
     if isinstance(event, agent_events.AgentTimeout):
         board.send("abort", event.agent_id, event.task_id, "its time is up", event.at)
 
@@ -86,29 +84,17 @@ def _unclear(board: Board, event: agent_events.ExpansionNeedsClarification) -> N
     board.names_given += 1
     board.active_agents.pop(event.agent_id, None)
     board.pending_expansions[event.task_id] = entries.AWAITING_CLARIFICATION
-    board.pending_divine_questions[event.question_id] = entries.OpenQuestion.model_construct(
-        question_id=event.question_id,
-        agent_id=event.agent_id,
-        task_id=event.task_id,
-        question=event.question,
-        about="expansion",
-        asked_at=event.at,
-        response=None,
+    board.pending_divine_questions[event.question_id] = entry_from(
+        entries.OpenQuestion, event, about="expansion", asked_at=event.at, response=None
     )
-
-
-def _request(
-    event: agent_events.SupportingAgentDelegated | agent_events.DelegationQueued,
-) -> dict[str, Any]:
-    return {name: getattr(event, name) for name in _REQUEST}
 
 
 def _delegated(board: Board, event: agent_events.SupportingAgentDelegated) -> None:
     board.names_given += 1
     if event.request_id is not None:
         board.pending_delegation_requests.pop(event.request_id, None)
-    board.active_supporting_agents[event.run_id] = entries.SupportRun.model_construct(
-        **_request(event), dispatched_at=event.at, **time_of(event)
+    board.active_supporting_agents[event.run_id] = entry_from(
+        entries.SupportRun, event, dispatched_at=event.at
     )
     stats = board.supporting_agent_stats.setdefault(event.agent_id, entries.SupportStats())
     board.change("supporting_agent_stats", event.agent_id, delegations=stats.delegations + 1)
@@ -117,8 +103,8 @@ def _delegated(board: Board, event: agent_events.SupportingAgentDelegated) -> No
 
 def _queued(board: Board, event: agent_events.DelegationQueued) -> None:
     board.names_given += 1
-    board.pending_delegation_requests[event.request_id] = entries.Delegation.model_construct(
-        **_request(event), request_id=event.request_id, queued_at=event.at
+    board.pending_delegation_requests[event.request_id] = entry_from(
+        entries.Delegation, event, queued_at=event.at
     )
     told = f"{event.request_id} waits for {event.agent_id} at place {event.position}"
     board.send("queued", event.delegating_agent, event.task_id, told, event.at)

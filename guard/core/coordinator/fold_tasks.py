@@ -2,14 +2,12 @@
 
 from collections.abc import Mapping
 
-from guard.core.base.fast_models import make_model
+from guard.core.base.fast_models import entry_from, make_model
 from guard.core.coordinator import entries, task_events, upkeep_events
 from guard.core.coordinator.agent_events import AgentCheckpoint
 from guard.core.coordinator.builder import Board, Changes, on, time_of
 from guard.core.failures.pattern import FailurePattern, add_occurrence
 
-_COMMIT = ("commit_sha", "base_sha", "files_modified", "branch")
-_ROLLBACK = ("task_id", "commits", "head", "to_sha", "branch", "reason")
 ON_THE_INFRASTRUCTURE = ("remediation", "health_auditor")
 
 
@@ -17,7 +15,7 @@ def _load(board: Board, event: task_events.PlanLoaded) -> None:
     board.plan_file = event.plan_file
     board.link(event.tasks)
     board.supporting_agents = tuple(
-        entries.KnownSupport.model_construct(**{**dict(one), "created_at": event.at})
+        entry_from(entries.KnownSupport, one, created_at=event.at)
         for one in event.supporting_agents
     )
     for place in (board.in_progress_tasks, board.pending_audit, board.pending_expansions):
@@ -131,9 +129,8 @@ def _relieve(board: Board) -> None:
 
 def _asks(board: Board, event: task_events.AgentSeeksGuidance) -> None:
     board.names_given += 1
-    fields = {name: getattr(event, name) for name in ("question_id", "agent_id", "task_id")}
-    board.pending_divine_questions[event.question_id] = entries.OpenQuestion.model_construct(
-        **fields, question=event.question, about=event.about, asked_at=event.at, response=None
+    board.pending_divine_questions[event.question_id] = entry_from(
+        entries.OpenQuestion, event, asked_at=event.at, response=None
     )
     if event.agent_id is not None:
         _waits(board, event.agent_id, waits=True)
@@ -185,15 +182,13 @@ def _waits(board: Board, agent_id: str, *, waits: bool) -> None:
 
 
 def _committed(board: Board, event: upkeep_events.TaskCommitRecorded) -> None:
-    fields = {name: getattr(event, name) for name in _COMMIT}
     board.task_commits.pop(event.task_id, None)
-    commit = entries.TaskCommit.model_construct(**fields, completed_at=event.at)
+    commit = entry_from(entries.TaskCommit, event, completed_at=event.at)
     board.task_commits[event.task_id] = commit
 
 
 def _rollback_starts(board: Board, event: upkeep_events.RollbackStarted) -> None:
-    fields = {name: getattr(event, name) for name in _ROLLBACK}
-    board.rollback_in_progress = entries.Rollback.model_construct(**fields, started_at=event.at)
+    board.rollback_in_progress = entry_from(entries.Rollback, event, started_at=event.at)
 
 
 def _rollback_ends(

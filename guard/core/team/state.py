@@ -8,6 +8,7 @@ from typing import Any, Literal, assert_never, get_args
 from pydantic import Field
 
 from guard.core.agents.events import Incarnation
+from guard.core.base.fast_models import entry_from
 from guard.core.base.fields import Count, Frozen, Id, Instant, Line
 from guard.core.base.moment import Reading
 from guard.core.iteration.events import Seconds
@@ -207,20 +208,13 @@ class TeamFold(Fold[TeamState]):
 
 def _begun(event: events.TeamMemberJoined) -> Member:
     now = _reading(event)
-    return Member(
-        member=event.member,
-        incarnation=event.incarnation,
-        kind=event.kind,
-        description=event.description,
-        team=event.team,
+    return entry_from(
+        Member,
+        event,
         status="active",
-        run=event.run,
-        iteration=event.iteration,
         joined_at=event.at,
         seen=now,
         worked=now,
-        lease_seconds=event.lease_seconds,
-        told_by=event.told_by,
         left_at=None,
         left_because=None,
         left_detail="",
