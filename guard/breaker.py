@@ -1,15 +1,12 @@
 """Load the breaker of a work tree, decide, and record."""
 
 import os
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from pydantic import ValidationError
-
 from guard.context.ids import new_id
+from guard.context.invalid_fields import refuse_invalid_fields
 from guard.context.invocation import Invocation
-from guard.core.base.fields import first_problem
 from guard.core.base.moment import Stamp
 from guard.core.base.text import shorten, utf8_text
 from guard.core.breaker import allow as core_allow
@@ -20,7 +17,7 @@ from guard.core.breaker.report import BreakerReport
 from guard.core.breaker.settings import BreakerSettings
 from guard.core.breaker.state import BREAKER, Breaker, BreakerCase, BreakerFold
 from guard.core.iteration.events import Process, Status
-from guard.errors import RepositoryProblem, WrongUsage
+from guard.errors import RepositoryProblem
 from guard.git.locate import Repository
 from guard.git.reader import RepositoryReader
 from guard.git.refs import has_new_commits, read_head
@@ -29,6 +26,7 @@ from guard.system import process_identity as alive
 from guard.system.clock import Clock
 
 _MOST_FINGERPRINT = 400
+_REASON_HINT = "a reason is one line of at most 512 characters"
 
 
 @dataclass(frozen=True)
@@ -165,7 +163,7 @@ def find_process(pid: int) -> Process | None:
 def decide_outcome(change: Change, place: BreakerKey, outcome: Outcome) -> tuple[BreakerEvent, ...]:
     status, reason = outcome.status, outcome.reason
     case = place.case(change, outcome.run, outcome.iteration)
-    with _usable():
+    with refuse_invalid_fields(_REASON_HINT):
         recorded = BreakerRecorded(
             **case.event_fields(),
             status=status,
@@ -187,14 +185,14 @@ def record(change: Change, place: BreakerKey, outcome: Outcome) -> Breaker:
 def trip(guard: Invocation, reason: str) -> Breaker:
     place = BreakerKey.of(guard)
     seen = place.head()
-    with guard.writable_store.change() as change, _usable():
+    with guard.writable_store.change() as change, refuse_invalid_fields(_REASON_HINT):
         change.append(core_record.trip(place.case(change), reason, seen))
         return _current(change, place)
 
 
 def reset(guard: Invocation, reason: str) -> Breaker:
     place = BreakerKey.of(guard)
-    with guard.writable_store.change() as change, _usable():
+    with guard.writable_store.change() as change, refuse_invalid_fields(_REASON_HINT):
         change.append(core_record.reset(place.case(change), reason))
         return _current(change, place)
 
@@ -213,14 +211,3 @@ def _in_one_line(fingerprint: str) -> str:
 
 def _current(change: Change, place: BreakerKey) -> Breaker:
     return change.fold(BREAKER, place.worktree).document()
-
-
-@contextmanager
-def _usable() -> Iterator[None]:
-    try:
-        yield
-    except ValidationError as error:
-        raise WrongUsage(
-            f"this cannot be recorded: {first_problem(error)}",
-            "a reason is one line of at most 512 characters",
-        ) from None

@@ -1,14 +1,11 @@
 """Record the helpers of an agent's session, and tell which of them count."""
 
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
-from pydantic import ValidationError
-
 from guard.context.ids import new_id
+from guard.context.invalid_fields import refuse_invalid_fields
 from guard.context.invocation import Invocation
-from guard.core.base.fields import first_problem
 from guard.core.base.moment import Moment
 from guard.core.base.text import shorten
 from guard.core.check.evidence import Living, TeamEvidence
@@ -16,13 +13,13 @@ from guard.core.team import count
 from guard.core.team.change import Change, MemberLeft
 from guard.core.team.events import TeamEvent
 from guard.core.team.state import TEAM, Member, Scope, TeamState
-from guard.errors import WrongUsage
 from guard.iteration.current import Iteration, has_agent_ended, team_scope
 from guard.iteration.kept_output import helpers_in_kept_output
 from guard.store import Change as StoreChange
 from guard.store import Store
 
 _MOST_LIVING_NAME = 200
+_FIELDS_HINT = "names and descriptions are lines of at most 512 characters of valid text"
 
 
 @dataclass(frozen=True)
@@ -36,7 +33,7 @@ def record(
     store: Store, scope: Scope, moment: Moment, changes: Iterable[Change], *, lease_seconds: float
 ) -> TeamChangeResult:
     terms = count.TeamTerms(scope, moment, new_id(), lease_seconds)
-    with store.change() as change, _refuse_invalid_fields():
+    with store.change() as change, refuse_invalid_fields(_FIELDS_HINT):
         events = count.decide(_view(change, scope), changes, terms)
         change.append(*events)
         return TeamChangeResult(_read_at(_view(change, scope), moment), events)
@@ -67,7 +64,7 @@ def expire(change: StoreChange, scope: Scope, moment: Moment) -> None:
 
 def clear(store: Store, scope: Scope, moment: Moment, detail: str = "") -> TeamState | None:
     """Stop counting all members of the session, and those that joined its iteration before the session was known."""
-    with store.change() as change, _refuse_invalid_fields():
+    with store.change() as change, refuse_invalid_fields(_FIELDS_HINT):
         early = replace(scope, session=None)
         joined = any(
             _is_of_iteration(one, scope) for one in _members_that_count(_view(change, early))
@@ -87,7 +84,7 @@ def clear(store: Store, scope: Scope, moment: Moment, detail: str = "") -> TeamS
 def record_completion(
     store: Store, scope: Scope, moment: Moment, *, held: bool, reason: str
 ) -> None:
-    with store.change() as change, _refuse_invalid_fields():
+    with store.change() as change, refuse_invalid_fields(_FIELDS_HINT):
         state = _read_at(_view(change, scope), moment)
         terms = count.TeamTerms(scope, moment, new_id(), 0)
         change.append(count.completion_event(state, held=held, reason=reason, terms=terms))
@@ -229,14 +226,3 @@ def _view(change: StoreChange, scope: Scope) -> TeamState | None:
 
 def _read_at(state: TeamState | None, moment: Moment) -> TeamState | None:
     return count.team_at(state, moment) if state is not None else None
-
-
-@contextmanager
-def _refuse_invalid_fields() -> Iterator[None]:
-    try:
-        yield
-    except ValidationError as error:
-        raise WrongUsage(
-            f"this cannot be recorded: {first_problem(error)}",
-            "names and descriptions are lines of at most 512 characters of valid text",
-        ) from None

@@ -4,14 +4,13 @@ The caller gathers what it needs from git, tmux or the machine beforehand: a cha
 """
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
 from typing import TYPE_CHECKING, TypedDict
 
-from pydantic import ValidationError
-
+from guard.context import invalid_fields
 from guard.context.ids import check_id, new_id
 from guard.core.agents.agent import ACTIVE, Agent
 from guard.core.agents.baseline import Ground
@@ -31,7 +30,6 @@ from guard.core.agents.events import (
 from guard.core.agents.registry import AGENT_REGISTRY, GLOBAL_REGISTRY, KEEP_FINISHED
 from guard.core.agents.roster import AgentCounts, StatusEvent, transition
 from guard.core.agents.whereabouts import Placing
-from guard.core.base.fields import first_problem
 from guard.core.claims.completion_validation import CompletionValidation
 from guard.errors import Refused, WrongUsage
 from guard.store import Change, Store
@@ -232,16 +230,11 @@ def stamp_of(agent: Agent, now: datetime) -> AgentStamp:
     return make_stamp(now, agent.task_id, agent.agent_id, agent.incarnation)
 
 
-@contextmanager
-def refuse_invalid_fields() -> Iterator[None]:
+def refuse_invalid_fields() -> AbstractContextManager[None]:
     """Turn an event with an invalid field into an error of usage that names the field."""
-    try:
-        yield
-    except ValidationError as error:
-        raise WrongUsage(
-            f"this cannot be recorded: {first_problem(error)}",
-            "see `guard agent --help` for what each command takes",
-        ) from None
+    return invalid_fields.refuse_invalid_fields(
+        "see `guard agent --help` for what each command takes"
+    )
 
 
 def find_agent(change: Change, task_id: str, agent_id: str) -> Agent | None:

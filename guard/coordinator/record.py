@@ -1,19 +1,17 @@
 """Read and change the coordinator's state: decide under the lock, and record events together with the registries."""
 
 import os
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from datetime import timedelta
 
-from pydantic import ValidationError
-
 from guard.claims.changes import current_ground
 from guard.context.ids import check_id, new_id
+from guard.context.invalid_fields import refuse_invalid_fields
 from guard.context.invocation import Invocation
 from guard.coordinator.register_agents import Register
 from guard.core.agents.baseline import Ground
-from guard.core.base.fields import first_problem
 from guard.core.base.paths import spell
 from guard.core.base.text import plural
 from guard.core.coordinator.decide import decide
@@ -32,7 +30,7 @@ from guard.core.coordinator.tick import is_due, is_of_a_tick, tick
 from guard.core.coordinator.upkeep_events import StateReconstructed, StateRecoveryNeeded
 from guard.core.log.events import BaseEvent
 from guard.core.log.view import unseal
-from guard.errors import Refused, RepositoryProblem, WrongUsage
+from guard.errors import Refused, RepositoryProblem
 from guard.git.reader import RepositoryReader
 from guard.git.refs import UNBORN, read_head
 from guard.store import Change
@@ -211,16 +209,9 @@ def unwrap_decision(
     return decision
 
 
-@contextmanager
-def reject_invalid() -> Iterator[None]:
+def reject_invalid() -> AbstractContextManager[None]:
     """Raise WrongUsage for fields that do not validate."""
-    try:
-        yield
-    except ValidationError as error:
-        raise WrongUsage(
-            f"this cannot be recorded: {first_problem(error)}",
-            "texts are valid and bounded: a line has at most 512 characters",
-        ) from None
+    return refuse_invalid_fields("texts are valid and bounded: a line has at most 512 characters")
 
 
 def run_tick(

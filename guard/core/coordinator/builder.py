@@ -14,7 +14,7 @@ from guard.core.coordinator.event_base import AgentType, Dispatched, PlanEvent, 
 from guard.core.failures.pattern import FailurePattern
 from guard.core.log.view import ViewDocument
 from guard.core.plan.model import PlanTask
-from guard.core.plan.select import selection_order
+from guard.core.plan.select import dependents_by_task, selection_order
 
 NEXT_TASKS = 10
 MOST_RECENT_EVENTS = 200
@@ -98,11 +98,11 @@ class Board:
 
     def link(self, tasks: Iterable[PlanTask]) -> None:
         self.tasks = {task.id: task for task in tasks}
-        self.dependents, self.missing, self.rank = {}, {}, None
-        for task in self.tasks.values():
-            self.missing[task.id] = {one for one in task.depends if one not in self.completed_tasks}
-            for wanted in task.depends:
-                self.dependents.setdefault(wanted, []).append(task.id)
+        self.dependents, self.rank = dependents_by_task(self.tasks.values()), None
+        self.missing = {
+            task.id: {one for one in task.depends if one not in self.completed_tasks}
+            for task in self.tasks.values()
+        }
 
     def begins(self, event: PlanEvent) -> bool:
         """Tell whether the event is new, and remember it; an event that was folded before changes nothing."""
@@ -125,15 +125,6 @@ class Board:
         for one in self.dependents.get(task_id, ()):
             self.missing[one].add(task_id)
         self.plan_complete = False
-
-    def downstream(self, task_id: str) -> set[str]:
-        found: set[str] = set()
-        ahead = [task_id]
-        while ahead:
-            new = [one for one in self.dependents.get(ahead.pop(), ()) if one not in found]
-            found.update(new)
-            ahead += new
-        return found
 
     def title(self, task_id: str | None) -> str:
         task = self.tasks.get(task_id) if task_id is not None else None

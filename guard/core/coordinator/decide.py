@@ -27,6 +27,7 @@ from guard.core.coordinator.task_events import (
 )
 from guard.core.failures.pattern import FailureWarning
 from guard.core.plan.model import PlanTask, SupportingAgent
+from guard.core.plan.select import dependents_by_task, downstream_of
 
 _MOST_CAUSE = 400
 Decision = tuple[CoordinatorEvent, ...] | Refusal
@@ -237,14 +238,5 @@ def _refuse_rollback(task_id: str, reason: str) -> RollbackOrder:
 
 def _completed_dependents(state: Coordinator, task_id: str) -> tuple[str, ...]:
     # Direct and indirect dependents; the last completed one first.
-    dependents: dict[str, list[str]] = {}
-    for task in state.tasks:
-        for needed in task.depends:
-            dependents.setdefault(needed, []).append(task.id)
-    found: set[str] = set()
-    ahead = [task_id]
-    while ahead:
-        new = [one for one in dependents.get(ahead.pop(), ()) if one not in found]
-        found.update(new)
-        ahead += new
+    found = downstream_of(task_id, dependents_by_task(state.tasks))
     return tuple(one for one in reversed(state.completed_tasks) if one in found)

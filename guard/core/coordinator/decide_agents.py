@@ -5,7 +5,8 @@ from typing import Literal
 
 from guard.core.base.fields import Line
 from guard.core.coordinator import agent_events, task_events
-from guard.core.coordinator.decide_tasks import dispatch_auditor, refuse_active
+from guard.core.coordinator.decide_support import analyst_draft
+from guard.core.coordinator.decide_tasks import auditor_draft, dispatch_auditor, refuse_active
 from guard.core.coordinator.entries import ActiveAgent
 from guard.core.coordinator.fold_tasks import ON_THE_INFRASTRUCTURE, is_awaited
 from guard.core.coordinator.requests import SHOW, DecisionTerms, Draft, NotAllowed, leads_to
@@ -77,18 +78,7 @@ def dispatch_agent(
     if any(agent.type == "health_auditor" for agent in state.active_agents.values()):
         raise NotAllowed("audit_under_way", "the infrastructure is being audited", SHOW)
     refuse_active(state, agent_id)
-    return [health_auditor_draft(agent_id, terms, to_start=to_start)]
-
-
-def health_auditor_draft(agent_id: str, terms: DecisionTerms, *, to_start: bool) -> Draft:
-    return partial(
-        agent_events.AgentDispatched,
-        agent_id=agent_id,
-        agent_type="health_auditor",
-        task_id=None,
-        to_start=to_start,
-        **terms.timeout(),
-    )
+    return [auditor_draft(None, agent_id, terms, to_start=to_start)]
 
 
 def _refuse_unless_blocked(state: Coordinator) -> None:
@@ -117,17 +107,21 @@ def fail_health_audit(
     if state.remediation_attempt_count + 1 >= limit:
         issue = issue or state.infrastructure_issue or "the infrastructure is not healthy"
         text = f"{limit} attempts to remedy the infrastructure have failed: {issue}"
-        drafts.append(_own_question(state, "remediation", None, text))
+        drafts.append(_question_draft(state, "remediation", None, text))
     return drafts
 
 
-def _own_question(
-    state: Coordinator, about: QuestionAbout, task_id: str | None, text: str
+def _question_draft(
+    state: Coordinator,
+    about: QuestionAbout,
+    task_id: str | None,
+    text: str,
+    agent_id: str | None = None,
 ) -> Draft:
     return partial(
         task_events.AgentSeeksGuidance,
         question_id=state.new_name("question"),
-        agent_id=None,
+        agent_id=agent_id,
         task_id=task_id,
         question=text[:65536],
         about=about,
@@ -157,15 +151,8 @@ def ask_question(
     if not question.strip():
         raise NotAllowed("no_question", "it asks nothing", "say what a person is to answer")
     agent = _active_agent(state, agent_id) if agent_id is not None else None
-    draft = partial(
-        task_events.AgentSeeksGuidance,
-        question_id=state.new_name("question"),
-        agent_id=agent_id,
-        task_id=agent.task_id if agent else None,
-        question=question,
-        about="task",
-    )
-    return [draft]
+    task_id = agent.task_id if agent else None
+    return [_question_draft(state, "task", task_id, question, agent_id)]
 
 
 @leads_to(task_events.DivineResponseReceived)
@@ -192,15 +179,10 @@ def answer_question(
     )
     if question.about == "expansion" and question.task_id is not None:
         is_taken = agent_id in state.active_agents
-        again = partial(
-            agent_events.BusinessAnalystDispatched,
-            agent_id=state.new_name("analyst") if is_taken else agent_id,
-            task_id=question.task_id,
-            to_start=True,
-            guidance=response,
-            **terms.timeout(),
+        analyst = state.new_name("analyst") if is_taken else agent_id
+        drafts.append(
+            analyst_draft(question.task_id, analyst, terms, to_start=True, guidance=response)
         )
-        drafts.append(again)
     return drafts
 
 
@@ -222,33 +204,35 @@ def time_out_agent(
     state: Coordinator, terms: DecisionTerms, *, agent_id: str, reason: Line = ""
 ) -> list[Draft]:
     del reason  # A caller may give a reason, as for a crash, but the event has no field for it.
-    agent = _active_agent(state, agent_id)
-    attempts = _losses(state, agent) + 1
-    timed_out = partial(
-        agent_events.AgentTimeout,
-        agent_id=agent_id,
-        agent_type=agent.type,
-        task_id=agent.task_id,
-        attempts=attempts,
-    )
-    return [timed_out, *_question_at_limit(state, terms, agent_id, agent, attempts)]
+    return _lose_agent(state, terms, agent_id, agent_events.AgentTimeout)
 
 
 @leads_to(agent_events.AgentCrashed)
 def crash_agent(
     state: Coordinator, terms: DecisionTerms, *, agent_id: str, reason: str = ""
 ) -> list[Draft]:
+    return _lose_agent(state, terms, agent_id, partial(agent_events.AgentCrashed, reason=reason))
+
+
+def _lose_agent(
+    state: Coordinator, terms: DecisionTerms, agent_id: str, event: Draft
+) -> list[Draft]:
+    # At the limit of lost agents, guard also asks a person.
     agent = _active_agent(state, agent_id)
     attempts = _losses(state, agent) + 1
-    crashed = partial(
-        agent_events.AgentCrashed,
+    lost = partial(
+        event,
         agent_id=agent_id,
         agent_type=agent.type,
         task_id=agent.task_id,
         attempts=attempts,
-        reason=reason,
     )
-    return [crashed, *_question_at_limit(state, terms, agent_id, agent, attempts)]
+    if attempts != terms.limits.redispatch_limit + 1:
+        return [lost]
+    what = f"task {state.task_name(agent.task_id)}" if agent.task_id else "the infrastructure"
+    text = f"agents on {what} were lost {attempts} times; the last was {agent_id}"
+    about: QuestionAbout = "redispatch" if agent.task_id else "remediation"
+    return [lost, _question_draft(state, about, agent.task_id, text)]
 
 
 def _losses(state: Coordinator, agent: ActiveAgent) -> int:
@@ -256,14 +240,3 @@ def _losses(state: Coordinator, agent: ActiveAgent) -> int:
         return state.infrastructure_setbacks
     setback = state.setbacks.get(agent.task_id)
     return setback.attempts if setback else 0
-
-
-def _question_at_limit(
-    state: Coordinator, terms: DecisionTerms, agent_id: str, agent: ActiveAgent, attempts: int
-) -> list[Draft]:
-    if attempts != terms.limits.redispatch_limit + 1:
-        return []
-    what = f"task {state.task_name(agent.task_id)}" if agent.task_id else "the infrastructure"
-    text = f"agents on {what} were lost {attempts} times; the last was {agent_id}"
-    about: QuestionAbout = "redispatch" if agent.task_id else "remediation"
-    return [_own_question(state, about, agent.task_id, text)]

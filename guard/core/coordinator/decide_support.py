@@ -60,13 +60,20 @@ def dispatch_analyst(
     return [analyst_draft(task_id, agent_id, terms, to_start=to_start)]
 
 
-def analyst_draft(task_id: str, agent_id: str, terms: DecisionTerms, *, to_start: bool) -> Draft:
+def analyst_draft(
+    task_id: str,
+    agent_id: str,
+    terms: DecisionTerms,
+    *,
+    to_start: bool,
+    guidance: str | None = None,
+) -> Draft:
     return partial(
         agent_events.BusinessAnalystDispatched,
         task_id=task_id,
         agent_id=agent_id,
         to_start=to_start,
-        guidance=None,
+        guidance=guidance,
         **terms.timeout(),
     )
 

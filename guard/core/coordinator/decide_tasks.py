@@ -173,11 +173,14 @@ def dispatch_auditor(
     return [auditor_draft(task_id, agent_id, terms, to_start=to_start)]
 
 
-def auditor_draft(task_id: str, agent_id: str, terms: DecisionTerms, *, to_start: bool) -> Draft:
+def auditor_draft(
+    task_id: str | None, agent_id: str, terms: DecisionTerms, *, to_start: bool
+) -> Draft:
+    """Dispatch an auditor to a task; without a task, one that audits the health of the infrastructure."""
     return partial(
         AgentDispatched,
         agent_id=agent_id,
-        agent_type="auditor",
+        agent_type="health_auditor" if task_id is None else "auditor",
         task_id=task_id,
         to_start=to_start,
         **terms.timeout(),

@@ -7,6 +7,7 @@ from guard.core.coordinator import entries, task_events, upkeep_events
 from guard.core.coordinator.agent_events import AgentCheckpoint
 from guard.core.coordinator.builder import Board, Changes, on, time_of
 from guard.core.failures.pattern import FailurePattern, add_occurrence
+from guard.core.plan.select import downstream_of
 
 ON_THE_INFRASTRUCTURE = ("remediation", "health_auditor")
 
@@ -205,7 +206,7 @@ def _rolled_back(board: Board, event: upkeep_events.TaskRolledBack) -> None:
 
 
 def _abort_dependents(board: Board, event: upkeep_events.TaskRolledBack) -> None:
-    gone = board.downstream(event.task_id) & board.in_progress_tasks.keys()
+    gone = downstream_of(event.task_id, board.dependents) & board.in_progress_tasks.keys()
     for task_id in gone:
         del board.in_progress_tasks[task_id]
         board.pending_audit.pop(task_id, None)

@@ -7,7 +7,6 @@ from typing import Literal
 from guard.core.coordinator import agent_events
 from guard.core.coordinator.decide import decide
 from guard.core.coordinator.decide_agents import (
-    health_auditor_draft,
     remediation_draft,
     time_out_agent,
 )
@@ -148,7 +147,7 @@ def _repairs(state: Coordinator, terms: DecisionTerms, names: _Names) -> list[Dr
     if at_it & {"remediation", "health_auditor"} or spent or lost:
         return []
     if state.health_audit_due:
-        return [health_auditor_draft(names.new("health_auditor"), terms, to_start=True)]
+        return [auditor_draft(None, names.new("health_auditor"), terms, to_start=True)]
     issue = state.infrastructure_issue or "the infrastructure is blocked"
     return [remediation_draft(names.new("remediation"), issue, terms, to_start=True)]
 

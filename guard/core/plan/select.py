@@ -1,6 +1,6 @@
 """Order tasks: first by how many others they unblock, then by priority, then as in the document."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from guard.core.plan.model import PlanTask
 
@@ -24,6 +24,26 @@ def downstream_counts(tasks: Sequence[PlanTask]) -> dict[str, int]:
     for begin in range(0, len(order), _BLOCK):
         _add_downstream(order, dependents, counts, begin)
     return {task.id: count for task, count in zip(tasks, counts, strict=True)}
+
+
+def dependents_by_task(tasks: Iterable[PlanTask]) -> dict[str, list[str]]:
+    """Return for each task that others depend on the ids of those that name it."""
+    dependents: dict[str, list[str]] = {}
+    for task in tasks:
+        for needed in task.depends:
+            dependents.setdefault(needed, []).append(task.id)
+    return dependents
+
+
+def downstream_of(task_id: str, dependents: Mapping[str, Sequence[str]]) -> set[str]:
+    """Return the tasks that wait for a task, directly or indirectly."""
+    found: set[str] = set()
+    ahead = [task_id]
+    while ahead:
+        new = [one for one in dependents.get(ahead.pop(), ()) if one not in found]
+        found.update(new)
+        ahead += new
+    return found
 
 
 def _add_downstream(
