@@ -276,11 +276,11 @@ def _invocation(workspace: Where, repo: Where) -> Invocation:
         folder = os.getcwd()
     except FileNotFoundError:
         folder = ""  # A caller that names a repository or a workspace needs no current folder.
-    return _remembered(told, place, folder, os.environ.get("GUARD_WORKSPACE"), os.getpid())
+    return _cached_invocation(told, place, folder, os.environ.get("GUARD_WORKSPACE"), os.getpid())
 
 
 @cache
-def _remembered(workspace: str | None, repo: str | None, *_around: object) -> Invocation:
+def _cached_invocation(workspace: str | None, repo: str | None, *_around: object) -> Invocation:
     # A process that calls often keeps what it has read, and reads only what is new. There is one invocation per process, folder
     # and environment, so that a forked child does not use what its parent has read.
     place = Path(repo) if repo is not None else None

@@ -131,50 +131,52 @@ def main() -> None:
     prepare()
     verbose = any(word.startswith("-v") or word == "--verbose" for word in sys.argv[1:])
     with interrupt_on_termination():
-        code = _guarded(verbose)
+        code = _run_guarded(verbose)
     discard_unprintable()
     sys.exit(code)
 
 
-def _guarded(verbose: bool) -> int:
+def _run_guarded(verbose: bool) -> int:
     try:
         code = guard.main(prog_name="guard", standalone_mode=False)
         return code if isinstance(code, int) else 0
     except GuardError as error:
-        return _failed(error.message, error.hint, error.exit_code)
+        return _report_failure(error.message, error.hint, error.exit_code)
     except click.exceptions.NoArgsIsHelpError as error:
         say(error.format_message())
         return 2
     except click.UsageError as error:
-        return _misused(error)
+        return _report_misuse(error)
     except click.ClickException as error:
-        return _failed(error.format_message(), None, 2)
+        return _report_failure(error.format_message(), None, 2)
     except (KeyboardInterrupt, click.Abort):
-        return _failed("interrupted", None, 130)
+        return _report_failure("interrupted", None, 130)
     except ReaderGone:
         return 0
     except OSError as error:
         place = f"{error.filename}: " if error.filename else ""
-        return _failed(f"{place}{error.strerror or error}", "`guard doctor` checks the machine", 6)
+        return _report_failure(
+            f"{place}{error.strerror or error}", "`guard doctor` checks the machine", 6
+        )
     except (
         Exception
     ) as error:  # The boundary: any other exception is a bug, and is reported as one.
-        return _bug(error, verbose)
+        return _report_bug(error, verbose)
 
 
-def _failed(message: str, hint: str | None, code: int) -> int:
+def _report_failure(message: str, hint: str | None, code: int) -> int:
     Output().failure(message, hint)
     return code
 
 
-def _misused(error: click.UsageError) -> int:
+def _report_misuse(error: click.UsageError) -> int:
     where = error.ctx.command_path if error.ctx else "guard"
     # Click puts choices on separate lines.
     message = " ".join(error.format_message().split())
-    return _failed(message, f"`{where} --help` shows the usage", 2)
+    return _report_failure(message, f"`{where} --help` shows the usage", 2)
 
 
-def _bug(error: Exception, verbose: bool) -> int:
+def _report_bug(error: Exception, verbose: bool) -> int:
     if verbose:
         import traceback
 
@@ -186,7 +188,7 @@ def _bug(error: Exception, verbose: bool) -> int:
     place = (
         f"{os.path.basename(frame.tb_frame.f_code.co_filename)}:{frame.tb_lineno}" if frame else "?"
     )
-    return _failed(
+    return _report_failure(
         f"a bug in guard: {type(error).__name__}: {error} ({place})",
         "run the command again with -v for the traceback, and report the bug",
         3,

@@ -173,7 +173,7 @@ def _send(look: _Look, at: float, now: datetime) -> None:
     """Send a prompt, unless this silence has had its share."""
     agent, last = look.agent, look.last
     stall, known = sha256(str(last.at).encode()).hexdigest(), agent.view
-    if known is not None and known.sent_in(stall) >= NUDGES:
+    if known is not None and sum(one.stall == stall for one in known.resumes) >= NUDGES:
         return
     agent.taken(
         ResumeSent(

@@ -39,7 +39,7 @@ def plugin_collectors(root: Path | None) -> tuple[Collector, ...]:
 @lru_cache(maxsize=16)
 def find_plugins(root: Path | None, search: tuple[str, ...]) -> tuple["CollectorPlugin", ...]:
     """The plugins of installed packages, by source name; looked up once for all agents of a work tree."""
-    paths = _outside(root, search)
+    paths = _outside_paths(root, search)
     found: dict[str, CollectorPlugin] = {}
     for package, entry in _entries(paths):
         one = CollectorPlugin(entry, package, paths)
@@ -59,7 +59,7 @@ def _entries(paths: list[str]) -> Iterator[tuple[str, EntryPoint]]:
         yield from ((name, entry) for entry in entries)
 
 
-def _outside(root: Path | None, search: tuple[str, ...]) -> list[str]:
+def _outside_paths(root: Path | None, search: tuple[str, ...]) -> list[str]:
     """The search paths without those that an agent could put files into while it works."""
     # With `python -m guard` the first path is the current folder.
     own = os.path.realpath(sys.prefix)
@@ -133,7 +133,7 @@ class CollectorPlugin:
             for sign in islice(self._loaded(theirs), _MOST_SIGNS):
                 signs.append(sign)  # noqa: PERF402  Signs that it yields before it hangs count.
         except Exception as error:
-            signs.append(PartialTrouble(f"{self.package}: {_why(error)}"))
+            signs.append(PartialTrouble(f"{self.package}: {_reason(error)}"))
 
     def _import(self) -> None:
         loaded = self.entry.load()
@@ -148,7 +148,7 @@ class CollectorPlugin:
             try:
                 act()
             except BaseException as error:  # A plugin may even raise SystemExit.
-                self.trouble = f"{failed}: {_why(error)}"
+                self.trouble = f"{failed}: {_reason(error)}"
 
         thread = Thread(target=run, daemon=True, name=self.source)
         thread.start()
@@ -193,7 +193,7 @@ def _search_only(paths: list[str]) -> Iterator[None]:
         sys.path[:] = before
 
 
-def _why(error: BaseException) -> str:
+def _reason(error: BaseException) -> str:
     lines = str(error).splitlines()
     return f"{type(error).__name__}: {lines[0]}" if lines else type(error).__name__
 

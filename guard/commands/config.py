@@ -45,12 +45,12 @@ def _lines(resolved: Resolved, workspace_flag: str | None) -> list[SettingLine]:
 
 
 def _text(report: ConfigReport) -> str:
-    rows = [(line.key, _shown(line.value), line.origin) for line in report.settings]
+    rows = [(line.key, _show_value(line.value), line.origin) for line in report.settings]
     widths = [max(len(row[column]) for row in rows) for column in (0, 1)]
     return "\n".join(
         f"{key:{widths[0]}}  {value:{widths[1]}}  {escape(origin)}" for key, value, origin in rows
     )
 
 
-def _shown(value: Any) -> str:
+def _show_value(value: Any) -> str:
     return escape(json.dumps(value, ensure_ascii=False))

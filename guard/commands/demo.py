@@ -27,7 +27,7 @@ def command(guard: Invocation, state: bool, keep: bool) -> None:
     folder = Path(tempfile.mkdtemp(prefix="guard-demo-"))
     play = StatePlay if state else IterationsPlay
     try:
-        play(folder, lambda line: guard.output.result(_styled(line))).play()
+        play(folder, lambda line: guard.output.result(_style(line))).play()
     finally:
         if keep:
             guard.output.result(f"\nkept: {folder}")
@@ -37,7 +37,7 @@ def command(guard: Invocation, state: bool, keep: bool) -> None:
     guard.output.result(f"\n{colour('All scenes went as expected', 'ok')} ({took:.1f} s).")
 
 
-def _styled(line: str) -> str:
+def _style(line: str) -> str:
     shown = "\n".join(escape(part) for part in line.split("\n"))
     return colour(shown, "bold") if line.startswith(("\n==", "$")) else shown
 

@@ -144,9 +144,9 @@ def _sum_up(output: Output, ended: StreamOutcome) -> None:
     told = []
     if ended.killed:
         count = plural(len(ended.killed), "helper")
-        told.append(f"{count} killed with the session: {_listed(ended.killed)}")
+        told.append(f"{count} killed with the session: {_list_names(ended.killed)}")
     if "held" in ended.reasons:
-        names = f": {_listed(ended.members)}" if ended.members else ""
+        names = f": {_list_names(ended.members)}" if ended.members else ""
         told.append(f"held back for {ended.team}, {plural(ended.count, 'helper')} may live{names}")
     if "stream_cut" in ended.reasons:
         told.append("the stream was cut off before the agent ended its turn")
@@ -156,6 +156,6 @@ def _sum_up(output: Output, ended: StreamOutcome) -> None:
         output.warn("; ".join(told))
 
 
-def _listed(names: tuple[str, ...]) -> str:
+def _list_names(names: tuple[str, ...]) -> str:
     more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
     return ", ".join(names[:_NAMED]) + more

@@ -93,7 +93,7 @@ def step(
         told["report"] = None  # Only a run writes one.
     order, _ = options.run_order(modes.shell(script or ""), "text", told)
     order = replace(order, max_seconds=max_time)
-    with _deaf():
+    with _ignore_commands():
         report = modes.WorkflowStep(place, job, mode, order).made()
         if changed := empty_files(job.step_files):
             guard.output.warn(
@@ -105,7 +105,7 @@ def step(
 
 
 @contextmanager
-def _deaf() -> Iterator[None]:
+def _ignore_commands() -> Iterator[None]:
     # The runner ignores workflow commands in the output until it reads the token, which no one can know before.
     from guard.core.github.escape import resume_commands, stop_commands
 

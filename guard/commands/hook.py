@@ -25,7 +25,7 @@ findings is 97, because a broken guard may also exit with 1.
 """
 
 
-def _events() -> str:
+def _event_lines() -> str:
     wide = max(map(len, KINDS))
     lines = []
     for agent, events in KINDS.items():
@@ -40,7 +40,7 @@ def _events() -> str:
     return "\n".join(lines)
 
 
-def _answered() -> str:
+def _answered_events() -> str:
     names = {
         event for events in KINDS.values() for event, kind in events.items() if kind in ANSWERED
     }
@@ -49,7 +49,7 @@ def _answered() -> str:
 
 @click.command(
     "hook",
-    help=_HELP.format(answered=_answered(), events=_events()),
+    help=_HELP.format(answered=_answered_events(), events=_event_lines()),
     context_settings={"ignore_unknown_options": True},
 )
 @click.argument("words", nargs=-1, type=click.UNPROCESSED, metavar="AGENT EVENT")

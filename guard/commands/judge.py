@@ -62,7 +62,7 @@ def command(
             report = replay_check(find_check(guard, replay, run_id), settings)
         else:
             assert file is not None
-            report = _judged(file.read(_MOST_BYTES + 1), settings)
+            report = _judge_document(file.read(_MOST_BYTES + 1), settings)
     except ValueError as error:
         raise WrongUsage(
             str(error), "`guard schema evidence` prints the schema of the document"
@@ -70,7 +70,7 @@ def command(
     guard.output.document(report, form, _text)
 
 
-def _judged(data: bytes, settings: tuple[str, ...]) -> JudgeReport:
+def _judge_document(data: bytes, settings: tuple[str, ...]) -> JudgeReport:
     if len(data) > _MOST_BYTES:
         raise ValueError(f"the document is larger than {_MOST_BYTES} bytes")
     return explain(read_evidence(data), apply_settings(Policy(), settings))

@@ -67,7 +67,7 @@ def command(
             raise WrongUsage(
                 f"{name!r} is not a type of event", f"use one of {', '.join(event_types())}"
             )
-    begin = _moment(since, guard.clock.now()) if since else None
+    begin = _parse_time(since, guard.clock.now()) if since else None
 
     def is_wanted(event: BaseEvent) -> bool:
         return (
@@ -93,7 +93,7 @@ def _line(record: dict[str, Any], form: str) -> str:
     if form == "json":
         return harmless_json(json.dumps(record, separators=(",", ":"), ensure_ascii=False))
     own = [
-        f"{name}={_shown(value)}"
+        f"{name}={_show_value(value)}"
         for name, value in record.items()
         if name not in _ENVELOPE and value not in (None, "", [])
     ]
@@ -102,7 +102,7 @@ def _line(record: dict[str, Any], form: str) -> str:
     return f"{head}  {' '.join(own)}".rstrip()
 
 
-def _shown(value: Any) -> str:
+def _show_value(value: Any) -> str:
     # A long object or list is only counted; `--format json` shows it whole.
     text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
     if len(text) > _LONGEST and isinstance(value, dict | list):
@@ -111,7 +111,7 @@ def _shown(value: Any) -> str:
     return f'"{text}"' if " " in text else text
 
 
-def _moment(text: str, now: datetime) -> datetime:
+def _parse_time(text: str, now: datetime) -> datetime:
     ago = _AGO.fullmatch(text)
     try:
         if ago:

@@ -123,14 +123,14 @@ def settles_rollbacks(function: Callable[..., R], *, of_plan: bool = False) -> C
     """
 
     @wraps(function)
-    def settled(guard: Invocation, /, *args: Any, **options: Any) -> R:
+    def settle_first(guard: Invocation, /, *args: Any, **options: Any) -> R:
         from guard.rollback import settle_killed, settle_unrecorded
 
         settle = settle_unrecorded if of_plan else settle_killed
         settle(guard)
         return function(guard, *args, **options)
 
-    return settled
+    return settle_first
 
 
 def settles_plan_rollbacks(function: Callable[..., R]) -> Callable[..., R]:
@@ -249,13 +249,13 @@ def records_plan(function: Callable[..., None]) -> Callable[..., None]:
     """Add the options of a verb that records an event of the plan; a value that cannot be recorded is wrong usage."""
 
     @wraps(function)
-    def checked(*args: Any, **options: Any) -> None:
+    def refuse_invalid(*args: Any, **options: Any) -> None:
         from guard.coordinator.record import reject_invalid
 
         with reject_invalid():
             function(*args, **options)
 
-    callback = click.pass_obj(settles_plan_rollbacks(checked))
+    callback = click.pass_obj(settles_plan_rollbacks(refuse_invalid))
     return repeatable_option(format_option(callback))
 
 
@@ -266,14 +266,14 @@ def records_request(function: Callable[..., "Request"]) -> Callable[..., None]:
     """
 
     @wraps(function)
-    def recorded(guard: Invocation, event_id: str | None, form: str, **options: Any) -> None:
+    def record_returned(guard: Invocation, event_id: str | None, form: str, **options: Any) -> None:
         from guard.coordinator.plan import find_task_id
 
         if (task := options.pop("task", None)) is not None:
             options["task_id"] = find_task_id(guard, task)
         record_request(guard, function(**options), event_id, form)
 
-    return records_plan(recorded)
+    return records_plan(record_returned)
 
 
 def record_request(guard: Invocation, request: "Request", event_id: str | None, form: str) -> None:

@@ -45,10 +45,10 @@ def command(
     Exit code 1, with the reason, if guard refuses the rollback.
     """
     from guard.coordinator.record import require_state
-    from guard.core.coordinator.report import names_of
+    from guard.core.coordinator.report import task_names
     from guard.rollback.rollback import rollback
 
-    names = names_of(require_state(guard))
+    names = task_names(require_state(guard))
 
     def tell(one: RolledBackTask) -> None:
         if form == "text":

@@ -8,7 +8,7 @@ from guard.context.invocation import Invocation
 from guard.coordinator.record import find_event, record, reject_invalid, require_state
 from guard.core.base.text import utf8_text
 from guard.core.classify import make_reader
-from guard.core.coordinator.from_signal import asked_by
+from guard.core.coordinator.from_signal import request_from
 from guard.core.coordinator.report import IngestedSignal, PlanIngestReport
 from guard.core.coordinator.requests import NotAllowed, numbered_id
 from guard.core.plan.signals import AgentSignal, read_signals
@@ -67,7 +67,7 @@ def _record_signal(
     try:
         known = find_event(guard, event_id) if event_id is not None else None
         with reject_invalid():
-            request = asked_by(require_state(guard), agent_id, signal, known)
+            request = request_from(require_state(guard), agent_id, signal, known)
         if request is None:
             return _report_signal(signal, "for_a_person", _BY_HAND)
         done = record(guard, request, event_id)

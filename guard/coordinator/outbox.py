@@ -35,7 +35,7 @@ def take_parcels(guard: Invocation, agent_id: str | None, event_id: str | None) 
     found: Parcels = ()
     before: OutboxTaken | None = None
 
-    def decided(state: Coordinator, change: Change) -> tuple[CoordinatorEvent, ...] | None:
+    def decide_now(state: Coordinator, change: Change) -> tuple[CoordinatorEvent, ...] | None:
         nonlocal found, before
         if event_id is not None and (known := change.find_event(event_id)) is not None:
             if not isinstance(known, OutboxTaken):
@@ -47,7 +47,7 @@ def take_parcels(guard: Invocation, agent_id: str | None, event_id: str | None) 
             decide(state, take_outbox(items=tuple(one.item_id for one in found)), terms)
         )
 
-    change_state(guard, terms, decided)
+    change_state(guard, terms, decide_now)
     if before is None:
         return found
     again = replay_parcels(guard.store, before)

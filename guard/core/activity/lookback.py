@@ -123,19 +123,19 @@ def lookback(given: LookbackInput) -> Lookback:
         return Lookback(minutes=given.option, origin="option", why="asked for")
     if given.setting is not None:
         why = "the settings of this agent"
-        return _own(given, given.setting, "agent_terms", why)
+        return _own_lookback(given, given.setting, "agent_terms", why)
     bound = max(given.most, given.general)
     wanted = rhythm_minutes(given.rhythm) if given.rhythm is not None else None
     adapted, learned = min(wanted or 0.0, bound), min(given.learned or 0.0, bound)
     if learned > given.general and learned >= adapted:
-        return _own(given, learned, "learned", "learned from a false alarm")
+        return _own_lookback(given, learned, "learned", "learned from a false alarm")
     if adapted > given.general and given.rhythm is not None:
         why = f"its usual gaps are up to {given.rhythm.quiet_minutes:.0f} min"
-        return _own(given, adapted, "adapted", why)
+        return _own_lookback(given, adapted, "adapted", why)
     return Lookback(minutes=given.general, origin="general", why="the settings")
 
 
-def _own(given: LookbackInput, minutes: float, origin: Origin, why: str) -> Lookback:
+def _own_lookback(given: LookbackInput, minutes: float, origin: Origin, why: str) -> Lookback:
     pace = max(1.0, minutes / given.general)
     return Lookback(minutes=minutes, origin=origin, why=why, pace=pace)
 

@@ -99,7 +99,7 @@ def find_outage(agents: Iterable[LastSeen], now: datetime, rules: OutageRules) -
     """
     seen = sorted((one for one in agents if one.at is not None), key=_at)
     silent = [one for one in seen if one.is_quiet(now) and _at(one) <= now]
-    for fallen in _together(silent, timedelta(minutes=rules.within_minutes)):
+    for fallen in _groups_within(silent, timedelta(minutes=rules.within_minutes)):
         until = _at(fallen[-1]) + timedelta(minutes=rules.hold_minutes)
         at_work = [one for one in seen if not one.is_quiet(now) or _at(one) >= _at(fallen[0])]
         enough = len(fallen) >= max(rules.agents, rules.share * len(at_work))
@@ -114,7 +114,7 @@ def _was_quiet(one: LastSeen, begun: datetime) -> bool:
     return timedelta(0) < begun - _at(one) <= timedelta(minutes=one.lookback_minutes)
 
 
-def _together(silent: Sequence[LastSeen], within: timedelta) -> list[Sequence[LastSeen]]:
+def _groups_within(silent: Sequence[LastSeen], within: timedelta) -> list[Sequence[LastSeen]]:
     """Groups of agents whose last signs lie within this time, the largest from each start; the newest first."""
     groups, end = [], 0
     for start, first in enumerate(silent):

@@ -74,7 +74,7 @@ def activity_report(
 ) -> ActivityReport:
     found = seen.assessment
     shortened = {
-        "signals": tuple(map(_shown, found.signals)),
+        "signals": tuple(map(_show_signal, found.signals)),
         "passed_over": found.passed_over[:_MOST_PASSED_OVER],
     }
     return ActivityReport(
@@ -95,7 +95,7 @@ def activity_report(
     )
 
 
-def _shown(signal: Signal) -> ShownSignal:
+def _show_signal(signal: Signal) -> ShownSignal:
     source = find_source(signal.source, signal.custom_tier)
     return ShownSignal(
         source=signal.source,

@@ -53,10 +53,6 @@ class WatchedAgent(ViewDocument):
     def key(self) -> str:
         return baseline_key(self.task_id, self.agent_id)
 
-    def sent_in(self, stall: str) -> int:
-        """How many prompts were sent to the agent in this silence."""
-        return sum(one.stall == stall for one in self.resumes)
-
 
 class WatchedAgentFold(Fold[WatchedAgent]):
     document_class = WatchedAgent

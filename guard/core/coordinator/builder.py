@@ -104,8 +104,8 @@ class Board:
             for task in self.tasks.values()
         }
 
-    def begins(self, event: PlanEvent) -> bool:
-        """Tell whether the event is new, and remember it; an event that was folded before changes nothing."""
+    def remember(self, event: PlanEvent) -> bool:
+        """Remember the event, and tell whether it is new; an event that was folded before changes nothing."""
         if event.id in self.recent_events:
             return False
         self.recent_events[event.id] = None
@@ -133,11 +133,11 @@ class Board:
     def enlist(self, event: Dispatched, kind: AgentType, task_id: str | None, text: str) -> None:
         """Put the agent to work; an agent that must still be started also gets a parcel in the outbox."""
         self.names_given += 1
-        self.work_begins(event, event.agent_id, kind, task_id)
+        self.begin_work(event, event.agent_id, kind, task_id)
         if event.to_start:
             self.send("start", event.agent_id, task_id, text, event.at)
 
-    def work_begins(
+    def begin_work(
         self, event: TimedEvent, agent_id: str, kind: AgentType, task_id: str | None
     ) -> None:
         agent = {
@@ -197,7 +197,7 @@ class Board:
         available = (
             tuple(sorted(free, key=self._ranks().__getitem__)) if len(free) > 1 else tuple(free)
         )
-        actors = {kind: dict(self._acting(kind)) for kind in ("developer", "auditor")}
+        actors = {kind: dict(self._agents_of_type(kind)) for kind in ("developer", "auditor")}
         return {
             **{name: getattr(self, name) for name in _PLAIN},
             **{name: dict(getattr(self, name)) for name in _MAPS},
@@ -211,7 +211,7 @@ class Board:
             "active_developers": actors["developer"],
             "active_auditors": actors["auditor"],
             "active_actor_count": sum(map(len, actors.values())),
-            "active_business_analysts": dict(self._acting("business_analyst")),
+            "active_business_analysts": dict(self._agents_of_type("business_analyst")),
         }
 
     def _is_elsewhere(self, task_id: str) -> bool:
@@ -227,7 +227,7 @@ class Board:
             self.rank = {task_id: number for number, task_id in enumerate(order)}
         return self.rank
 
-    def _acting(self, kind: str) -> Iterator[tuple[str, str | None]]:
+    def _agents_of_type(self, kind: str) -> Iterator[tuple[str, str | None]]:
         for agent_id, agent in self.active_agents.items():
             if agent.type == kind:
                 yield agent_id, agent.task_id

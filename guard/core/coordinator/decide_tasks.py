@@ -67,7 +67,7 @@ def _refuse_unless_free(state: Coordinator, task_id: str) -> None:
         who = f"task {name} is {work.status} by {work.developer_id}"
         raise NotAllowed("task_in_progress", who, SHOW)
     if place == "completed":
-        hint = f"`guard rollback {state.typed_task_name(task_id)}` undoes it"
+        hint = f"`guard rollback {state.quoted_task_name(task_id)}` undoes it"
         raise NotAllowed("task_completed", f"task {name} is complete", hint)
     analyst = state.pending_expansions[task_id]
     raise NotAllowed("task_in_expansion", f"task {name} is being expanded ({analyst})", SHOW)
@@ -105,7 +105,7 @@ def _refuse_during_rollback(state: Coordinator) -> None:
         raise NotAllowed(
             "rollback_in_progress",
             f"the rollback of {state.task_name(task_id)} has not ended",
-            f"`guard rollback {state.typed_task_name(task_id)}` finishes or undoes it",
+            f"`guard rollback {state.quoted_task_name(task_id)}` finishes or undoes it",
         )
 
 
@@ -194,7 +194,7 @@ def _refuse_unless_pending(state: Coordinator, task_id: str) -> None:
         raise NotAllowed(
             "audit_not_pending",
             f"task {state.task_name(task_id)} {where}: no audit is pending",
-            f"`guard plan ready {state.typed_task_name(task_id)}` calls it ready for one",
+            f"`guard plan ready {state.quoted_task_name(task_id)}` calls it ready for one",
         )
 
 

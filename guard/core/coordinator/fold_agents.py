@@ -6,31 +6,31 @@ from guard.core.base.fast_models import entry_from
 from guard.core.coordinator import agent_events, entries, upkeep_events
 from guard.core.coordinator.builder import Board, Changes, on, time_of
 from guard.core.coordinator.event_base import Confidence
-from guard.core.coordinator.fold_tasks import ON_THE_INFRASTRUCTURE, checkpoint
+from guard.core.coordinator.fold_tasks import ON_THE_INFRASTRUCTURE, note_checkpoint
 
 _WEIGHTS: dict[Confidence, int] = {"LOW": 1, "MEDIUM": 2, "HIGH": 3}
 _WORDS: dict[int, Confidence] = {weight: word for word, weight in _WEIGHTS.items()}
 _USAGE = ("session_utilisation", "session_remaining", "session_resets_at")
 
-Ended = (
+SupportEnd = (
     agent_events.SupportingAgentComplete
     | agent_events.SupportingAgentFailed
     | agent_events.SupportingAgentOutOfScope
 )
 
 
-def _dispatched(board: Board, event: agent_events.AgentDispatched) -> None:
+def _dispatch_agent(board: Board, event: agent_events.AgentDispatched) -> None:
     about = board.title(event.task_id) if event.task_id else board.infrastructure_issue
     board.enlist(event, event.agent_type, event.task_id, about or "")
 
 
-def _done(board: Board, event: agent_events.AgentComplete) -> None:
+def _end_agent(board: Board, event: agent_events.AgentComplete) -> None:
     agent = board.active_agents.pop(event.agent_id, None)
     if agent is not None and agent.type == "remediation":
         board.health_audit_due = True
 
 
-def _lost(board: Board, event: agent_events.AgentTimeout | agent_events.AgentCrashed) -> None:
+def _lose_agent(board: Board, event: agent_events.AgentTimeout | agent_events.AgentCrashed) -> None:
     agent = board.active_agents.pop(event.agent_id, None)
     if event.agent_type in ON_THE_INFRASTRUCTURE:
         board.infrastructure_setbacks = event.attempts
@@ -50,14 +50,14 @@ def _lost(board: Board, event: agent_events.AgentTimeout | agent_events.AgentCra
         board.send("abort", event.agent_id, event.task_id, "its time is up", event.at)
 
 
-def _extended(board: Board, event: agent_events.AgentTimeoutExtended) -> None:
+def _extend_time(board: Board, event: agent_events.AgentTimeoutExtended) -> None:
     agent = board.active_agents.get(event.agent_id)
     if agent is not None:
         news = {"extensions": agent.extensions + 1, "checked": False}
         board.change("active_agents", event.agent_id, **time_of(event), **news)
 
 
-def _assessed(board: Board, event: agent_events.TaskQualityAssessment) -> None:
+def _assess_tasks(board: Board, event: agent_events.TaskQualityAssessment) -> None:
     board.task_quality_assessed = True
     for task_id in event.needs_expansion:
         board.pending_expansions.setdefault(task_id, entries.NEEDS_EXPANSION)
@@ -66,21 +66,21 @@ def _assessed(board: Board, event: agent_events.TaskQualityAssessment) -> None:
             del board.pending_expansions[task_id]
 
 
-def _analyst(board: Board, event: agent_events.BusinessAnalystDispatched) -> None:
+def _dispatch_analyst(board: Board, event: agent_events.BusinessAnalystDispatched) -> None:
     board.enlist(
         event, "business_analyst", event.task_id, event.guidance or board.title(event.task_id)
     )
     board.pending_expansions[event.task_id] = event.agent_id
 
 
-def _expanded(board: Board, event: agent_events.TaskExpanded) -> None:
+def _expand_task(board: Board, event: agent_events.TaskExpanded) -> None:
     board.active_agents.pop(event.agent_id, None)
     board.pending_expansions.pop(event.task_id, None)
     board.setbacks.pop(event.task_id, None)
     board.expanded_tasks[event.task_id] = event.specification
 
 
-def _unclear(board: Board, event: agent_events.ExpansionNeedsClarification) -> None:
+def _ask_clarification(board: Board, event: agent_events.ExpansionNeedsClarification) -> None:
     board.names_given += 1
     board.active_agents.pop(event.agent_id, None)
     board.pending_expansions[event.task_id] = entries.AWAITING_CLARIFICATION
@@ -89,7 +89,7 @@ def _unclear(board: Board, event: agent_events.ExpansionNeedsClarification) -> N
     )
 
 
-def _delegated(board: Board, event: agent_events.SupportingAgentDelegated) -> None:
+def _start_run(board: Board, event: agent_events.SupportingAgentDelegated) -> None:
     board.names_given += 1
     if event.request_id is not None:
         board.pending_delegation_requests.pop(event.request_id, None)
@@ -101,7 +101,7 @@ def _delegated(board: Board, event: agent_events.SupportingAgentDelegated) -> No
     board.send("start", event.run_id, event.task_id, event.request_summary, event.at)
 
 
-def _queued(board: Board, event: agent_events.DelegationQueued) -> None:
+def _queue_request(board: Board, event: agent_events.DelegationQueued) -> None:
     board.names_given += 1
     board.pending_delegation_requests[event.request_id] = entry_from(
         entries.Delegation, event, queued_at=event.at
@@ -110,7 +110,7 @@ def _queued(board: Board, event: agent_events.DelegationQueued) -> None:
     board.send("queued", event.delegating_agent, event.task_id, told, event.at)
 
 
-def _ended(board: Board, event: Ended) -> None:
+def _end_run(board: Board, event: SupportEnd) -> None:
     # Also tells the agent that made the request.
     run = board.active_supporting_agents.pop(event.run_id, None)
     if run is None:
@@ -118,7 +118,7 @@ def _ended(board: Board, event: Ended) -> None:
     stats = board.supporting_agent_stats.get(run.agent_id, entries.SupportStats())
     match event:
         case agent_events.SupportingAgentComplete():
-            news, told = _completed(stats, event, run), event.result
+            news, told = _completed_stats(stats, event, run), event.result
         case agent_events.SupportingAgentFailed():
             news, told = {"failures": stats.failures + 1}, f"{run.agent_id} failed: {event.reason}"
         case agent_events.SupportingAgentOutOfScope():
@@ -133,7 +133,7 @@ def _ended(board: Board, event: Ended) -> None:
     board.send("support", run.delegating_agent, run.task_id, told, event.at)
 
 
-def _completed(
+def _completed_stats(
     stats: entries.SupportStats,
     event: agent_events.SupportingAgentComplete,
     run: entries.SupportRun,
@@ -155,33 +155,33 @@ def _completed(
     }
 
 
-def _usage(board: Board, event: upkeep_events.UsageChecked) -> None:
+def _note_usage(board: Board, event: upkeep_events.UsageChecked) -> None:
     board.last_usage_check = event.at
     for name in _USAGE:
         setattr(board, name, getattr(event, name))
 
 
-def _compacted(board: Board, event: upkeep_events.ContextCompacted) -> None:
+def _note_compaction(board: Board, event: upkeep_events.ContextCompacted) -> None:
     board.compaction_count += 1
     board.save_reason = "compaction"
     board.tokens_remaining_percent = event.tokens_remaining_percent
 
 
-def _paused(board: Board, event: upkeep_events.SessionPaused) -> None:
+def _pause_session(board: Board, event: upkeep_events.SessionPaused) -> None:
     board.save_reason = "session_pause"
     board.tokens_remaining_percent = event.tokens_remaining_percent
 
 
-def _resumed(board: Board, _event: upkeep_events.SessionResumed) -> None:
+def _resume_session(board: Board, _event: upkeep_events.SessionResumed) -> None:
     board.session_resume_count += 1
 
 
-def _taken(board: Board, event: upkeep_events.OutboxTaken) -> None:
+def _empty_outbox(board: Board, event: upkeep_events.OutboxTaken) -> None:
     for item in event.items:
         board.outbox.pop(item, None)
 
 
-def _noted(
+def _change_nothing(
     board: Board,
     event: upkeep_events.FailureWarningIssued
     | upkeep_events.StateRecoveryNeeded
@@ -192,28 +192,28 @@ def _noted(
 
 CHANGES: Changes = dict(
     (
-        on(agent_events.AgentDispatched, _dispatched),
-        on(agent_events.AgentCheckpoint, checkpoint),
-        on(agent_events.AgentComplete, _done),
-        on(agent_events.AgentTimeout, _lost),
-        on(agent_events.AgentCrashed, _lost),
-        on(agent_events.AgentTimeoutExtended, _extended),
-        on(agent_events.TaskQualityAssessment, _assessed),
-        on(agent_events.BusinessAnalystDispatched, _analyst),
-        on(agent_events.TaskExpanded, _expanded),
-        on(agent_events.ExpansionNeedsClarification, _unclear),
-        on(agent_events.SupportingAgentDelegated, _delegated),
-        on(agent_events.DelegationQueued, _queued),
-        on(agent_events.SupportingAgentComplete, _ended),
-        on(agent_events.SupportingAgentFailed, _ended),
-        on(agent_events.SupportingAgentOutOfScope, _ended),
-        on(upkeep_events.FailureWarningIssued, _noted),
-        on(upkeep_events.UsageChecked, _usage),
-        on(upkeep_events.ContextCompacted, _compacted),
-        on(upkeep_events.SessionPaused, _paused),
-        on(upkeep_events.SessionResumed, _resumed),
-        on(upkeep_events.OutboxTaken, _taken),
-        on(upkeep_events.StateRecoveryNeeded, _noted),
-        on(upkeep_events.StateReconstructed, _noted),
+        on(agent_events.AgentDispatched, _dispatch_agent),
+        on(agent_events.AgentCheckpoint, note_checkpoint),
+        on(agent_events.AgentComplete, _end_agent),
+        on(agent_events.AgentTimeout, _lose_agent),
+        on(agent_events.AgentCrashed, _lose_agent),
+        on(agent_events.AgentTimeoutExtended, _extend_time),
+        on(agent_events.TaskQualityAssessment, _assess_tasks),
+        on(agent_events.BusinessAnalystDispatched, _dispatch_analyst),
+        on(agent_events.TaskExpanded, _expand_task),
+        on(agent_events.ExpansionNeedsClarification, _ask_clarification),
+        on(agent_events.SupportingAgentDelegated, _start_run),
+        on(agent_events.DelegationQueued, _queue_request),
+        on(agent_events.SupportingAgentComplete, _end_run),
+        on(agent_events.SupportingAgentFailed, _end_run),
+        on(agent_events.SupportingAgentOutOfScope, _end_run),
+        on(upkeep_events.FailureWarningIssued, _change_nothing),
+        on(upkeep_events.UsageChecked, _note_usage),
+        on(upkeep_events.ContextCompacted, _note_compaction),
+        on(upkeep_events.SessionPaused, _pause_session),
+        on(upkeep_events.SessionResumed, _resume_session),
+        on(upkeep_events.OutboxTaken, _empty_outbox),
+        on(upkeep_events.StateRecoveryNeeded, _change_nothing),
+        on(upkeep_events.StateReconstructed, _change_nothing),
     )
 )

@@ -12,7 +12,7 @@ from guard.core.plan.select import downstream_of
 ON_THE_INFRASTRUCTURE = ("remediation", "health_auditor")
 
 
-def _load(board: Board, event: task_events.PlanLoaded) -> None:
+def _load_plan(board: Board, event: task_events.PlanLoaded) -> None:
     board.plan_file = event.plan_file
     board.link(event.tasks)
     board.supporting_agents = tuple(
@@ -26,7 +26,7 @@ def _load(board: Board, event: task_events.PlanLoaded) -> None:
         board.plan_complete = False
 
 
-def _take_up(board: Board, event: task_events.DeveloperDispatched) -> None:
+def _dispatch_developer(board: Board, event: task_events.DeveloperDispatched) -> None:
     before = board.in_progress_tasks.get(event.task_id)
     setback = board.setbacks.get(event.task_id)
     far = before.last_checkpoint if before else setback.last_checkpoint if setback else None
@@ -44,13 +44,13 @@ def _take_up(board: Board, event: task_events.DeveloperDispatched) -> None:
     board.own.add(("in_progress_tasks", event.task_id))
 
 
-def _ready(board: Board, event: task_events.DeveloperReadyForAudit) -> None:
+def _submit_for_audit(board: Board, event: task_events.DeveloperReadyForAudit) -> None:
     board.active_agents.pop(event.agent_id, None)
     board.pending_audit[event.task_id] = None
     board.change("in_progress_tasks", event.task_id, status="awaiting-audit")
 
 
-def _passed(board: Board, event: task_events.TaskComplete) -> None:
+def _complete_task(board: Board, event: task_events.TaskComplete) -> None:
     board.active_agents.pop(event.agent_id, None)
     board.pending_audit.pop(event.task_id, None)
     board.in_progress_tasks.pop(event.task_id, None)
@@ -58,18 +58,18 @@ def _passed(board: Board, event: task_events.TaskComplete) -> None:
     board.complete(event.task_id)
 
 
-def _failed(board: Board, event: task_events.AuditorFail) -> None:
+def _fail_audit(board: Board, event: task_events.AuditorFail) -> None:
     board.active_agents.pop(event.agent_id, None)
     board.pending_audit.pop(event.task_id, None)
     board.failed_audits[event.task_id] = board.failed_audits.get(event.task_id, 0) + 1
     board.change("in_progress_tasks", event.task_id, status="implementing")
     work = board.in_progress_tasks.get(event.task_id)
     if work is not None and event.timeout_at is not None:
-        board.work_begins(event, work.developer_id, "developer", event.task_id)
+        board.begin_work(event, work.developer_id, "developer", event.task_id)
         board.send("rework", work.developer_id, event.task_id, event.reason, event.at)
 
 
-def checkpoint(board: Board, event: task_events.DeveloperCheckpoint | AgentCheckpoint) -> None:
+def note_checkpoint(board: Board, event: task_events.DeveloperCheckpoint | AgentCheckpoint) -> None:
     agent_id, text = event.agent_id, event.checkpoint
     agent = board.active_agents.get(agent_id)
     if agent is None:
@@ -81,31 +81,31 @@ def checkpoint(board: Board, event: task_events.DeveloperCheckpoint | AgentCheck
         board.change("in_progress_tasks", agent.task_id, last_checkpoint=text)
 
 
-def _plan_complete(board: Board, _event: task_events.PlanComplete) -> None:
+def _complete_plan(board: Board, _event: task_events.PlanComplete) -> None:
     board.plan_complete = True
 
 
-def _validated(board: Board, _event: task_events.ValidationComplete) -> None:
+def _complete_validation(board: Board, _event: task_events.ValidationComplete) -> None:
     board.validation_complete = True
 
 
-def _audit_blocked(board: Board, event: task_events.AuditorBlocked) -> None:
+def _block_audit(board: Board, event: task_events.AuditorBlocked) -> None:
     board.active_agents.pop(event.agent_id, None)
     board.infrastructure_blocked, board.infrastructure_issue = True, event.issue
 
 
-def _blocked(board: Board, event: task_events.InfrastructureBlocked) -> None:
+def _block_infrastructure(board: Board, event: task_events.InfrastructureBlocked) -> None:
     board.infrastructure_blocked, board.infrastructure_issue = True, event.issue
     board.save_reason = "infrastructure_blocked"
 
 
-def _remediates(board: Board, event: task_events.RemediationDispatched) -> None:
+def _remediate(board: Board, event: task_events.RemediationDispatched) -> None:
     board.infrastructure_blocked, board.infrastructure_issue = True, event.issue
     board.active_remediation, board.health_audit_due = event.agent_id, False
     board.enlist(event, "remediation", None, event.issue)
 
 
-def _healthy(
+def _restore_health(
     board: Board, _event: task_events.HealthAuditPass | task_events.InfrastructureRestored
 ) -> None:
     _relieve(board)
@@ -114,7 +114,7 @@ def _healthy(
     board.remediation_attempt_count = board.infrastructure_setbacks = 0
 
 
-def _unhealthy(board: Board, event: task_events.HealthAuditFail) -> None:
+def _fail_health_audit(board: Board, event: task_events.HealthAuditFail) -> None:
     _relieve(board)
     board.remediation_attempt_count += 1
     board.infrastructure_issue = event.issue or board.infrastructure_issue
@@ -128,16 +128,16 @@ def _relieve(board: Board) -> None:
         del agents[agent_id]
 
 
-def _asks(board: Board, event: task_events.AgentSeeksGuidance) -> None:
+def _open_question(board: Board, event: task_events.AgentSeeksGuidance) -> None:
     board.names_given += 1
     board.pending_divine_questions[event.question_id] = entry_from(
         entries.OpenQuestion, event, asked_at=event.at, response=None
     )
     if event.agent_id is not None:
-        _waits(board, event.agent_id, waits=True)
+        _set_waiting(board, event.agent_id, waits=True)
 
 
-def _answered(board: Board, event: task_events.DivineResponseReceived) -> None:
+def _answer_question(board: Board, event: task_events.DivineResponseReceived) -> None:
     question = board.pending_divine_questions.get(event.question_id)
     if question is None:
         return
@@ -158,20 +158,20 @@ def is_awaited(question: entries.OpenQuestion, active: Mapping[str, entries.Acti
     )
 
 
-def _resumes(board: Board, event: task_events.AgentResumesWithGuidance) -> None:
+def _resume_agent(board: Board, event: task_events.AgentResumesWithGuidance) -> None:
     question = board.pending_divine_questions.pop(event.question_id, None)
     if question is None:
         return
     others = board.pending_divine_questions.values()
     if not any(one.agent_id == event.agent_id for one in others):
-        _waits(board, event.agent_id, waits=False)
+        _set_waiting(board, event.agent_id, waits=False)
         board.change("active_agents", event.agent_id, **time_of(event))
     if question.about != "expansion":
         text = question.response or ""
         board.send("guidance", event.agent_id, question.task_id, text, event.at)
 
 
-def _waits(board: Board, agent_id: str, *, waits: bool) -> None:
+def _set_waiting(board: Board, agent_id: str, *, waits: bool) -> None:
     agent = board.active_agents.get(agent_id)
     if agent is None:
         return
@@ -182,23 +182,23 @@ def _waits(board: Board, agent_id: str, *, waits: bool) -> None:
         board.change("in_progress_tasks", agent.task_id, status=own)
 
 
-def _committed(board: Board, event: upkeep_events.TaskCommitRecorded) -> None:
+def _record_commit(board: Board, event: upkeep_events.TaskCommitRecorded) -> None:
     board.task_commits.pop(event.task_id, None)
     commit = entry_from(entries.TaskCommit, event, completed_at=event.at)
     board.task_commits[event.task_id] = commit
 
 
-def _rollback_starts(board: Board, event: upkeep_events.RollbackStarted) -> None:
+def _start_rollback(board: Board, event: upkeep_events.RollbackStarted) -> None:
     board.rollback_in_progress = entry_from(entries.Rollback, event, started_at=event.at)
 
 
-def _rollback_ends(
+def _end_rollback(
     board: Board, _event: upkeep_events.RollbackFailed | upkeep_events.RollbackBlocked
 ) -> None:
     board.rollback_in_progress = None
 
 
-def _rolled_back(board: Board, event: upkeep_events.TaskRolledBack) -> None:
+def _roll_back(board: Board, event: upkeep_events.TaskRolledBack) -> None:
     board.rollback_in_progress = None
     board.task_commits.pop(event.task_id, None)
     board.reopen(event.task_id)
@@ -219,13 +219,13 @@ def _abort_dependents(board: Board, event: upkeep_events.TaskRolledBack) -> None
             board.send("abort", agent_id, agent.task_id, told, event.at)
 
 
-def _pattern(board: Board, event: upkeep_events.FailurePatternRecorded) -> None:
+def _record_failure(board: Board, event: upkeep_events.FailurePatternRecorded) -> None:
     pattern = board.failure_patterns.get(event.failure_type, FailurePattern())
     once_more = add_occurrence(pattern, event.task_id, event.cause)
     board.failure_patterns[event.failure_type] = once_more
 
 
-def _prevention(board: Board, event: upkeep_events.FailurePatternPreventionAdded) -> None:
+def _record_prevention(board: Board, event: upkeep_events.FailurePatternPreventionAdded) -> None:
     pattern = board.failure_patterns.get(event.failure_type, FailurePattern())
     news = {"suggested_prevention": event.prevention}
     board.failure_patterns[event.failure_type] = pattern.model_copy(update=news)
@@ -233,29 +233,29 @@ def _prevention(board: Board, event: upkeep_events.FailurePatternPreventionAdded
 
 CHANGES: Changes = dict(
     (
-        on(task_events.PlanLoaded, _load),
-        on(task_events.PlanComplete, _plan_complete),
-        on(task_events.ValidationComplete, _validated),
-        on(task_events.DeveloperDispatched, _take_up),
-        on(task_events.DeveloperCheckpoint, checkpoint),
-        on(task_events.DeveloperReadyForAudit, _ready),
-        on(task_events.TaskComplete, _passed),
-        on(task_events.AuditorFail, _failed),
-        on(task_events.AuditorBlocked, _audit_blocked),
-        on(task_events.InfrastructureBlocked, _blocked),
-        on(task_events.RemediationDispatched, _remediates),
-        on(task_events.HealthAuditPass, _healthy),
-        on(task_events.InfrastructureRestored, _healthy),
-        on(task_events.HealthAuditFail, _unhealthy),
-        on(task_events.AgentSeeksGuidance, _asks),
-        on(task_events.DivineResponseReceived, _answered),
-        on(task_events.AgentResumesWithGuidance, _resumes),
-        on(upkeep_events.TaskCommitRecorded, _committed),
-        on(upkeep_events.RollbackStarted, _rollback_starts),
-        on(upkeep_events.RollbackFailed, _rollback_ends),
-        on(upkeep_events.RollbackBlocked, _rollback_ends),
-        on(upkeep_events.TaskRolledBack, _rolled_back),
-        on(upkeep_events.FailurePatternRecorded, _pattern),
-        on(upkeep_events.FailurePatternPreventionAdded, _prevention),
+        on(task_events.PlanLoaded, _load_plan),
+        on(task_events.PlanComplete, _complete_plan),
+        on(task_events.ValidationComplete, _complete_validation),
+        on(task_events.DeveloperDispatched, _dispatch_developer),
+        on(task_events.DeveloperCheckpoint, note_checkpoint),
+        on(task_events.DeveloperReadyForAudit, _submit_for_audit),
+        on(task_events.TaskComplete, _complete_task),
+        on(task_events.AuditorFail, _fail_audit),
+        on(task_events.AuditorBlocked, _block_audit),
+        on(task_events.InfrastructureBlocked, _block_infrastructure),
+        on(task_events.RemediationDispatched, _remediate),
+        on(task_events.HealthAuditPass, _restore_health),
+        on(task_events.InfrastructureRestored, _restore_health),
+        on(task_events.HealthAuditFail, _fail_health_audit),
+        on(task_events.AgentSeeksGuidance, _open_question),
+        on(task_events.DivineResponseReceived, _answer_question),
+        on(task_events.AgentResumesWithGuidance, _resume_agent),
+        on(upkeep_events.TaskCommitRecorded, _record_commit),
+        on(upkeep_events.RollbackStarted, _start_rollback),
+        on(upkeep_events.RollbackFailed, _end_rollback),
+        on(upkeep_events.RollbackBlocked, _end_rollback),
+        on(upkeep_events.TaskRolledBack, _roll_back),
+        on(upkeep_events.FailurePatternRecorded, _record_failure),
+        on(upkeep_events.FailurePatternPreventionAdded, _record_prevention),
     )
 )

@@ -10,7 +10,7 @@ from guard.core.plan.task_ids import make_id, normalize_name
 _MOST_LINE, _MOST_TEXT = 512, 65536
 
 
-def asked_by(
+def request_from(
     state: Coordinator, agent_id: str, signal: AgentSignal, known: BaseEvent | None = None
 ) -> Request | None:
     """Return the request that an agent's signal makes; None for a signal that a person has to act on.
@@ -19,7 +19,7 @@ def asked_by(
     because the state has changed since.
     """
     if signal.kind in ("agent_complete", "out_of_scope"):
-        return _support_ended(state, agent_id, signal, known)
+        return _support_request(state, agent_id, signal, known)
     if signal.kind == "seeking_clarification":
         question = _question(signal)
         if not question.strip():
@@ -36,10 +36,10 @@ def asked_by(
         return decide_agents.fail_health_audit(agent_id=agent_id, issue=signal.text or None)
     if signal.kind == "rollback_required":
         return None
-    return _about_a_task(_task(state, agent_id, signal, known), agent_id, signal)
+    return _task_request(_task_id(state, agent_id, signal, known), agent_id, signal)
 
 
-def _about_a_task(task_id: str, agent_id: str, signal: AgentSignal) -> Request:
+def _task_request(task_id: str, agent_id: str, signal: AgentSignal) -> Request:
     match signal.kind:
         case "ready_for_audit":
             return decide_tasks.submit_for_audit(task_id=task_id, agent_id=agent_id)
@@ -53,14 +53,14 @@ def _about_a_task(task_id: str, agent_id: str, signal: AgentSignal) -> Request:
             issue = signal.text or "failures that were there before"
             return decide_tasks.block_audit(task_id=task_id, agent_id=agent_id, issue=issue)
         case _:
-            return _expanded(task_id, agent_id, signal)
+            return _expansion_request(task_id, agent_id, signal)
 
 
 def _question(signal: AgentSignal) -> str:
     return ("\n".join(signal.questions) or signal.text)[:_MOST_TEXT]
 
 
-def _expanded(task_id: str, agent_id: str, signal: AgentSignal) -> Request:
+def _expansion_request(task_id: str, agent_id: str, signal: AgentSignal) -> Request:
     if signal.confidence is None or signal.confidence == "LOW":
         question = _question(signal) or "What is this task about?"
         return decide_support.ask_clarification(
@@ -74,7 +74,9 @@ def _expanded(task_id: str, agent_id: str, signal: AgentSignal) -> Request:
     )
 
 
-def _task(state: Coordinator, agent_id: str, signal: AgentSignal, known: BaseEvent | None) -> str:
+def _task_id(
+    state: Coordinator, agent_id: str, signal: AgentSignal, known: BaseEvent | None
+) -> str:
     recorded: str | None = getattr(known, "task_id", None)
     if signal.task:
         named = make_id(normalize_name(signal.task))
@@ -92,12 +94,12 @@ def _task(state: Coordinator, agent_id: str, signal: AgentSignal, known: BaseEve
     return agent.task_id
 
 
-def _support_ended(
+def _support_request(
     state: Coordinator, agent_id: str, signal: AgentSignal, known: BaseEvent | None
 ) -> Request:
     run_id = getattr(known, "run_id", "")
     if not decide_support.is_run_of(agent_id, run_id):
-        run_id = _run(state, agent_id)
+        run_id = _run_id(state, agent_id)
     if signal.kind == "out_of_scope":
         suggested = signal.alternative[:_MOST_LINE] or None
         return decide_support.decline_support(
@@ -107,7 +109,7 @@ def _support_ended(
     return decide_support.complete_support(run_id=run_id, confidence=sure, result=signal.text)
 
 
-def _run(state: Coordinator, agent_id: str) -> str:
+def _run_id(state: Coordinator, agent_id: str) -> str:
     # The agent may give the id of a run, or its own id if it has only one run.
     runs = state.active_supporting_agents
     if agent_id in runs:

@@ -96,7 +96,7 @@ def change_report(
         recorded_as="repeated" if repeated else "recorded" if told else "nothing",
         events=told,
         total_tasks=state.total_tasks,
-        completed=_completed(state),
+        completed=_completed_count(state),
         in_progress=len(state.in_progress_tasks),
         pending_audit=len(state.pending_audit),
         available=len(state.available_tasks),
@@ -108,7 +108,7 @@ def change_report(
     )
 
 
-def _completed(state: Coordinator) -> int:
+def _completed_count(state: Coordinator) -> int:
     # Completed tasks that only an earlier plan had do not count.
     done = set(state.completed_tasks)
     return sum(task.id in done for task in state.tasks)
@@ -123,7 +123,7 @@ def held_up_by(state: Coordinator) -> str | None:
 
 
 def change_text(report: PlanChangeReport, state: Coordinator) -> str:
-    names = names_of(state)
+    names = task_names(state)
     lines = [_line(event, names) for event in report.events]
     if report.recorded_as == "repeated":
         lines = ["recorded before under this id; nothing changed"]
@@ -137,7 +137,7 @@ def change_text(report: PlanChangeReport, state: Coordinator) -> str:
     return "\n".join(map(escape, lines))
 
 
-def names_of(state: Coordinator) -> dict[str, str]:
+def task_names(state: Coordinator) -> dict[str, str]:
     return {task.id: task.name for task in state.tasks}
 
 
@@ -157,7 +157,7 @@ def next_text(report: PlanNextReport) -> str:
 
 
 def outbox_text(report: PlanOutboxReport, state: Coordinator) -> str:
-    names = names_of(state)
+    names = task_names(state)
     lines = [
         f"{one.item_id}  {one.kind}  {one.agent_id}"
         + (f"  task {names.get(one.task_id, one.task_id)}" if one.task_id else "")
@@ -172,10 +172,14 @@ def state_text(state: Coordinator, now: datetime) -> str:
 
     Tasks have the names that the plan gives them.
     """
-    names = names_of(state)
-    done = f"{_completed(state)} of {plural(state.total_tasks, 'task')} complete"
+    names = task_names(state)
+    done = f"{_completed_count(state)} of {plural(state.total_tasks, 'task')} complete"
     whole = "; the plan is complete" if state.plan_complete else ""
-    lines = [f"{state.plan_file}: {done}{whole}", *_at_work(state, names), *_waiting(state, names)]
+    lines = [
+        f"{state.plan_file}: {done}{whole}",
+        *_work_lines(state, names),
+        *_waiting_lines(state, names),
+    ]
     lines += [f"{one.question_id} asks: {one.question}" for one in state.pending_divine_questions]
     if state.infrastructure_blocked:
         lines.append(f"the infrastructure is blocked: {state.infrastructure_issue}")
@@ -194,7 +198,7 @@ def _age(waited: timedelta) -> str:
     return f"{hours} h {minutes % 60} min" if hours else f"{minutes} min"
 
 
-def _at_work(state: Coordinator, names: Mapping[str, str]) -> Iterator[str]:
+def _work_lines(state: Coordinator, names: Mapping[str, str]) -> Iterator[str]:
     for work in state.in_progress_tasks:
         far = f": {work.last_checkpoint}" if work.last_checkpoint else ""
         failed = state.failed_audits.get(work.task_id, 0)
@@ -209,7 +213,7 @@ def _at_work(state: Coordinator, names: Mapping[str, str]) -> Iterator[str]:
         yield f"  {run.agent_id}  helps {run.delegating_agent}  {run_id}: {run.request_summary}"
 
 
-def _waiting(state: Coordinator, names: Mapping[str, str]) -> Iterator[str]:
+def _waiting_lines(state: Coordinator, names: Mapping[str, str]) -> Iterator[str]:
     if state.pending_delegation_requests:
         yield f"{plural(len(state.pending_delegation_requests), 'request')} for help in the queue"
     if state.next_available_tasks:
@@ -223,7 +227,7 @@ def _waiting(state: Coordinator, names: Mapping[str, str]) -> Iterator[str]:
         yield f"to expand: {names.get(task_id, task_id)} ({whose})"
 
 
-Heard = Literal["recorded", "repeated", "refused", "for_a_person"]
+SignalOutcome = Literal["recorded", "repeated", "refused", "for_a_person"]
 
 
 class IngestedSignal(Frozen):
@@ -233,7 +237,7 @@ class IngestedSignal(Frozen):
     line: Count
     task: Line
     """As the agent spelled it."""
-    outcome: Heard
+    outcome: SignalOutcome
     detail: Line
     events: tuple[Line, ...]
 

@@ -105,7 +105,7 @@ class Coordinator(ViewDocument):
         task = self.task(task_id)
         return task.name if task is not None else task_id
 
-    def typed_task_name(self, task_id: str) -> str:
+    def quoted_task_name(self, task_id: str) -> str:
         """Return the task as a word for a shell command; a name that looks like an option is replaced by the id."""
         name = self.task_name(task_id)
         return task_id if name.startswith("-") else quote(name)
@@ -130,7 +130,7 @@ class CoordinatorFold(Fold[Coordinator]):
         self._board = Board.of(document, document.tasks)
 
     def apply(self, event: CoordinatorEvent) -> None:
-        if self._board.begins(event):
+        if self._board.remember(event):
             CHANGES[type(event)](self._board, event)
 
     def contents(self) -> dict[str, Any]:

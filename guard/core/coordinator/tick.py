@@ -54,12 +54,12 @@ def tick(
 
     The first event has the id of the terms, so that a repeated tick is recognised by it.
     """
-    events = list(_times_up(state, terms, is_at_work))
+    events = list(_end_times(state, terms, is_at_work))
     if fills:
         now = fold_onto(state, *events) if events else state
         lost = [one.task_id for one in events if one.type == "agent_timeout"]
         first = [one for one in lost if one is not None]
-        events += terms.after(len(events)).events(_filled(now, terms, first))
+        events += terms.after(len(events)).events(_fill_places(now, terms, first))
     return tuple(events)
 
 
@@ -72,7 +72,7 @@ def is_of_a_tick(event: BaseEvent) -> bool:
     )
 
 
-def _times_up(
+def _end_times(
     state: Coordinator, terms: DecisionTerms, is_at_work: Callable[[str], bool]
 ) -> Iterator[CoordinatorEvent]:
     made = 0
@@ -87,20 +87,20 @@ def _times_up(
             )
             events = terms.after(made).events([extended])
         else:
-            events = _decided(state, time_out_agent(agent_id=agent_id), terms.after(made))
+            events = _decide(state, time_out_agent(agent_id=agent_id), terms.after(made))
         yield from events
         made += len(events)
         state = fold_onto(state, *events)
     for run_id, run in state.active_supporting_agents.items():
         if _is_over(run, terms):
             failed = fail_support(run_id=run_id, reason="timed out", timed_out=True)
-            events = _decided(state, failed, terms.after(made))
+            events = _decide(state, failed, terms.after(made))
             yield from events
             made += len(events)
             state = fold_onto(state, *events)
 
 
-def _decided(
+def _decide(
     state: Coordinator, request: Request, terms: DecisionTerms
 ) -> tuple[CoordinatorEvent, ...]:
     decision = decide(state, request, terms)
@@ -118,7 +118,7 @@ def _reason_to_wait(
     return "activity" if is_at_work(agent_id) else None
 
 
-def _filled(state: Coordinator, terms: DecisionTerms, first: list[str]) -> list[Draft]:
+def _fill_places(state: Coordinator, terms: DecisionTerms, first: list[str]) -> list[Draft]:
     names = _Names(state)
     if state.rollback_in_progress is not None:
         return []

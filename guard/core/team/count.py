@@ -68,7 +68,7 @@ def team_in_iteration(state: TeamState, scope: Scope) -> TeamState:
 
 
 def _expire_member(member: Member, moment: Moment) -> Member:
-    return member.gone(moment.now, "lease_expired", _describe_silence(member, moment))
+    return member.mark_left(moment.now, "lease_expired", _describe_silence(member, moment))
 
 
 def _is_fresh(member: Member, moment: Moment) -> bool:

@@ -73,7 +73,7 @@ class Member(Frozen):
     def counts(self) -> bool:
         return self.status != "left"
 
-    def gone(self, at: datetime | None, because: LeftBecause, detail: str) -> "Member":
+    def mark_left(self, at: datetime | None, because: LeftBecause, detail: str) -> "Member":
         news = {"left_at": at, "left_because": because, "left_detail": detail}
         return self.model_copy(update={"status": "left", **news})
 
@@ -127,13 +127,13 @@ class Roll:
     def apply(self, event: events.TeamEvent) -> None:
         match event:
             case events.TeamMemberJoined():
-                self._join(_begun(event))
+                self._join(_new_member(event))
             case events.TeamMemberAlive():
                 self._alive(event)
             case events.TeamMemberLeft():
                 member = self.counting.get(event.member)
                 if member is not None and member.incarnation == event.incarnation:
-                    self._leave(member.gone(event.at, event.because, event.detail))
+                    self._leave(member.mark_left(event.at, event.because, event.detail))
             case events.TeamCleared():
                 self._clear(event)
             case _:
@@ -159,9 +159,11 @@ class Roll:
     def _clear(self, event: events.TeamCleared) -> None:
         # No member comes back after a clear, not even one that was presumed gone.
         for member in list(self.counting.values()):
-            self._leave(member.gone(event.at, "cleared", event.detail))
+            self._leave(member.mark_left(event.at, "cleared", event.detail))
         for member in [one for one in self.left.values() if may_live(one)]:
-            self.left[member.member] = member.gone(member.left_at, "cleared", member.left_detail)
+            self.left[member.member] = member.mark_left(
+                member.left_at, "cleared", member.left_detail
+            )
         self.name = None
 
     def _leave(self, member: Member) -> None:
@@ -206,7 +208,7 @@ class TeamFold(Fold[TeamState]):
         return {**self._whose, **self._roll.contents()}
 
 
-def _begun(event: events.TeamMemberJoined) -> Member:
+def _new_member(event: events.TeamMemberJoined) -> Member:
     now = _reading(event)
     return entry_from(
         Member,

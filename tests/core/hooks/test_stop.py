@@ -323,7 +323,7 @@ def test_who_is_not_waited_for_by_the_host() -> None:
         "spawned"
     ]
     assert unlisted_members(heard(), both) == both
-    gone = tuple(one.gone(MOMENT, "ended", "") for one in both)
+    gone = tuple(one.mark_left(MOMENT, "ended", "") for one in both)
     assert unlisted_members(heard(), gone) == ()
 
 
