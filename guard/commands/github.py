@@ -94,7 +94,7 @@ def step(
     order, _ = options.run_order(modes.shell(script or ""), "text", told)
     order = replace(order, max_seconds=max_time)
     with _ignore_commands():
-        report = modes.WorkflowStep(place, job, mode, order).made()
+        report = modes.WorkflowStep(place, job, mode, order).run()
         if changed := empty_files(job.step_files):
             guard.output.warn(
                 f"emptied files of the step that the agent had written to: {', '.join(changed)}"

@@ -5,7 +5,6 @@ import re
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 from guard import breaker
 from guard.check.verdict import check
@@ -14,15 +13,14 @@ from guard.core.base.fields import parse_document
 from guard.core.check.events import CheckMade
 from guard.core.check.report import EXIT_OF, BreakerLine, CheckReport
 from guard.core.github.escape import known_secrets, redact_document
-from guard.core.github.report import Mode, StepReport
+from guard.core.github.report import Mode, StepReport, StepStatus
 from guard.core.iteration.run import RUN
 from guard.errors import BreakerOpen, GuardError, RepositoryProblem, StateProblem
 from guard.github.environment import JobEnvironment
 from guard.iteration.begin import baseline_report, begin
+from guard.run.loop import INTERRUPTED
 from guard.run.order import RunOrder
 from guard.run.run import StoppedByPerson, run_iteration
-
-INTERRUPTED = 130
 
 
 @dataclass(frozen=True)
@@ -35,7 +33,7 @@ class WorkflowStep:
     order: RunOrder
     """What to run in the mode `run`; in the others only its terms count."""
 
-    def made(self) -> StepReport:
+    def run(self) -> StepReport:
         """Run the step and return its report without secrets; an error becomes a report too, so that it is published."""
         try:
             self.job.folder.mkdir(parents=True, exist_ok=True)
@@ -117,34 +115,19 @@ class WorkflowStep:
             }
         )
 
-    def _report(self, status: Any, reason: str, detail: str, code: int) -> StepReport:
-        line, settled = None, False
+    def _report(self, status: StepStatus, reason: str, detail: str, code: int) -> StepReport:
+        report = StepReport.without_check(self.mode, status, reason, detail, code)
         with suppress(GuardError, OSError):
-            line, settled = self._breaker(), self._settled()
-        return StepReport(
-            mode=self.mode,
-            complete=False,
-            status=status,
-            reason=reason,
-            detail=detail,
-            exit_code=code,
-            breaker=line,
-            probe_cost_usd=None,
-            settled=settled,
-            baseline=None,
-            check=None,
-        )
+            known = {"breaker": self._breaker(), "settled": self._is_settled()}
+            return report.model_copy(update=known)
+        return report
 
     def _breaker(self) -> BreakerLine:
         found = breaker.load(self.guard.store, self.guard.worktree_key)
-        return BreakerLine(
-            state=found.state,
-            streak=found.counts.streak,
-            reason=found.reason,
-            retry_at=found.retry_at if found.state == "open" else None,
-        )
+        line = BreakerLine.model_validate(found, from_attributes=True)
+        return line if found.state == "open" else line.model_copy(update={"retry_at": None})
 
-    def _settled(self) -> bool:
+    def _is_settled(self) -> bool:
         run = self.guard.store.view(RUN, self.guard.worktree_key)
         opened = run.open_iteration if run is not None else None
         return opened is None or opened.supervisor is None
@@ -156,7 +139,7 @@ def _word(error: GuardError) -> str:
 
 def _free(path: Path) -> Path:
     numbered = (path.with_name(f"{path.name}.{n}") for n in range(1, 1000))
-    return path if not path.exists() else next(one for one in numbered if not one.exists())
+    return path if not path.exists() else next(free for free in numbered if not free.exists())
 
 
 def _cost(guard: Invocation, made: CheckReport) -> float | None:

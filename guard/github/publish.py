@@ -30,19 +30,8 @@ def kept(job: JobEnvironment, mode: Mode) -> StepReport:
         with path.open("rb") as file:
             return parse_document(StepReport, file.read(_MOST_BYTES))
     except (OSError, ValueError) as error:
-        return StepReport(
-            mode=mode,
-            complete=False,
-            status="fault",
-            reason="no_result",
-            detail=f"the step left no result that can be read: {error}",
-            exit_code=StateProblem.exit_code,
-            breaker=None,
-            probe_cost_usd=None,
-            settled=False,
-            baseline=None,
-            check=None,
-        )
+        why = f"the step left no result that can be read: {error}"
+        return StepReport.without_check(mode, "fault", "no_result", why, StateProblem.exit_code)
 
 
 def forget(job: JobEnvironment) -> None:

@@ -46,5 +46,5 @@ def plural(count: int, noun: str) -> str:
 LONGEST_LINE = 512
 
 
-def fit_line(text: str) -> str:
-    return text if len(text) <= LONGEST_LINE else text[: LONGEST_LINE - 1] + "…"
+def fit_line(text: str, most: int = LONGEST_LINE) -> str:
+    return text if len(text) <= most else f"{text[: most - 1]}…"

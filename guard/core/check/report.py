@@ -1,6 +1,6 @@
 """The result of a completion check, and the document that scripts read."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Literal
 
@@ -11,6 +11,7 @@ from guard.core.base.text import plural
 from guard.core.breaker.state import Breaker
 from guard.core.check.evidence import Evidence, TeamEvidence
 from guard.core.check.judge import Verdict
+from guard.core.classify import Classification
 from guard.core.iteration.baseline import EMPTY, Baseline
 from guard.core.iteration.events import DirtyFile, Seconds, Status
 from guard.core.snapshots.snapshot import Rescue, Snapshot
@@ -79,15 +80,6 @@ class BreakerLine(Frozen):
     reason: Line | None
     retry_at: Instant | None
 
-    @classmethod
-    def of(cls, breaker: Breaker) -> "BreakerLine":
-        return cls(
-            state=breaker.state,
-            streak=breaker.streak,
-            reason=breaker.reason,
-            retry_at=breaker.retry_at,
-        )
-
 
 class CheckReport(Report):
     """What a completion check found."""
@@ -146,7 +138,7 @@ def check_report(
         head=seen.work.head or EMPTY,
         retry_at=verdict.retry_at,
         team=seen.team,
-        breaker=BreakerLine.of(breaker),
+        breaker=BreakerLine.model_validate(breaker, from_attributes=True),
         evidence=(*facts(seen), *past_hooks),
         elapsed_seconds=round(result.elapsed_seconds, 3),
         run=baseline.run,
@@ -160,101 +152,66 @@ def check_report(
     )
 
 
-def facts(seen: Evidence) -> tuple[Fact, ...]:
-    return tuple(
-        fact
-        for found in (_git, _work_tree, _output, _processes, _team, _probes, _tasks, _rescue)
-        for fact in found(seen)
-    )
-
-
-def _git(seen: Evidence) -> list[Fact]:
-    work = seen.work
-    said = [plural(work.new_commits, "new commit")]
-    said += [
-        f"{count} {name}"
-        for name, count in (
-            ("empty", work.empty),
-            ("rewritten", work.rewritten),
-            ("lost", work.lost),
-            ("imported", work.imported),
-            ("on other branches", work.on_other_branches),
-            ("by a rescue", work.rescued),
-        )
-        if count
-    ]
-    if work.new_commits and not work.net_change:
-        said.append("which cancel each other out")
-    return [Fact(source="git", fact=", ".join(said))] + [
-        Fact(source="git", fact=warning) for warning in work.warnings
-    ]
-
-
-def _work_tree(seen: Evidence) -> list[Fact]:
-    left = seen.uncommitted
-    counts = [
-        f"{len(names)} {kind}"
-        for kind, names in (
-            ("staged", left.staged),
-            ("unstaged", left.unstaged),
-            ("untracked", left.untracked),
-            ("in the stash", left.stashed),
-        )
-        if names
-    ]
-    users = f"; {left.users} of the user's own from before" if left.users else ""
-    facts = [Fact(source="work tree", fact=f"left: {', '.join(counts) or 'nothing'}{users}")]
-    if left.gone:
-        names = f"{plural(len(left.gone), 'file')} that the user had changed before: {', '.join(left.gone[:3])}"
-        said = f"committed, set back or deleted since, {names}"
-        facts.append(Fact(source="work tree", fact=said))
-    return facts
-
-
-def _output(seen: Evidence) -> list[Fact]:
-    if seen.output is None:
-        return []
-    ended = "" if seen.output.exit_code is None else f", exit code {seen.output.exit_code}"
-    if seen.ended_by_guard is not None:
-        ended += f", ended by guard ({seen.ended_by_guard})"
-    return [Fact(source="output", fact=f"{seen.output.outcome}: {seen.output.reason}{ended}")]
-
-
-def _processes(seen: Evidence) -> list[Fact]:
-    return [
-        Fact(
+def facts(seen: Evidence) -> Iterator[Fact]:
+    """Yield what the verdict rests on."""
+    yield Fact(source="git", fact=_history(seen.work))
+    for warning in seen.work.warnings:
+        yield Fact(source="git", fact=warning)
+    yield from _work_tree(seen.uncommitted)
+    if seen.output is not None:
+        yield Fact(source="output", fact=_output(seen, seen.output))
+    for living in seen.living[:5]:
+        yield Fact(
             source="team" if living.kind == "member" else "processes",
             fact=f"{living.name} is alive, last seen at work {living.idle_seconds:.0f} s ago",
         )
-        for living in seen.living[:5]
-    ]
+    if seen.team is not None:
+        yield Fact(source="team", fact=f"{seen.team.name}: {seen.team.active} active")
+    for probe in seen.probes:
+        answer, failed = probe.answer, f"failed ({probe.failure}): {probe.detail}"
+        said = f"says {answer.status}: {answer.message}" if answer else failed
+        yield Fact(source="probe", fact=said)
+    if seen.open_tasks is not None:
+        yield Fact(source="tasks", fact=plural(seen.open_tasks, "open task"))
+    if seen.rescue is not None:
+        yield Fact(source="rescue", fact=f"{seen.rescue.reason}: {seen.rescue.detail}")
 
 
-def _team(seen: Evidence) -> list[Fact]:
-    if seen.team is None:
-        return []
-    return [Fact(source="team", fact=f"{seen.team.name}: {seen.team.active} active")]
+def _list_counts(*counts: tuple[int, str]) -> list[str]:
+    return [f"{count} {name}" for count, name in counts if count]
 
 
-def _probes(seen: Evidence) -> list[Fact]:
-    return [
-        Fact(
-            source="probe",
-            fact=f"says {probe.answer.status}: {probe.answer.message}"
-            if probe.answer
-            else f"failed ({probe.failure}): {probe.detail}",
-        )
-        for probe in seen.probes
-    ]
+def _history(work: Work) -> str:
+    counts = _list_counts(
+        (work.empty, "empty"),
+        (work.rewritten, "rewritten"),
+        (work.lost, "lost"),
+        (work.imported, "imported"),
+        (work.on_other_branches, "on other branches"),
+        (work.rescued, "by a rescue"),
+    )
+    if work.new_commits and not work.net_change:
+        counts.append("which cancel each other out")
+    return ", ".join([plural(work.new_commits, "new commit"), *counts])
 
 
-def _tasks(seen: Evidence) -> list[Fact]:
-    if seen.open_tasks is None:
-        return []
-    return [Fact(source="tasks", fact=f"{plural(seen.open_tasks, 'open task')}")]
+def _work_tree(left: Uncommitted) -> Iterator[Fact]:
+    counts = _list_counts(
+        (len(left.staged), "staged"),
+        (len(left.unstaged), "unstaged"),
+        (len(left.untracked), "untracked"),
+        (len(left.stashed), "in the stash"),
+    )
+    users = f"; {left.users} of the user's own from before" if left.users else ""
+    yield Fact(source="work tree", fact=f"left: {', '.join(counts) or 'nothing'}{users}")
+    if left.gone:
+        names = f"{plural(len(left.gone), 'file')} that the user had changed before: {', '.join(left.gone[:3])}"
+        said = f"committed, set back or deleted since, {names}"
+        yield Fact(source="work tree", fact=said)
 
 
-def _rescue(seen: Evidence) -> list[Fact]:
-    if seen.rescue is None:
-        return []
-    return [Fact(source="rescue", fact=f"{seen.rescue.reason}: {seen.rescue.detail}")]
+def _output(seen: Evidence, output: Classification) -> str:
+    ended = "" if output.exit_code is None else f", exit code {output.exit_code}"
+    if seen.ended_by_guard is not None:
+        ended += f", ended by guard ({seen.ended_by_guard})"
+    return f"{output.outcome}: {output.reason}{ended}"

@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from guard.core.base.fields import Count, Frozen, Instant, Line, Report
-from guard.core.base.text import escape
+from guard.core.base.text import escape, fit_line
 from guard.core.iteration.events import Status
 
 Outcome = Literal[
@@ -88,8 +88,7 @@ def status_of(outcome: Outcome) -> Status | None:
 
 def shorten_line(text: str, length: int = _LINE_LENGTH) -> str:
     """Return the beginning of a text from outside as one line without control characters."""
-    flat = escape(" ".join(text[: 4 * length].split()))
-    return flat if len(flat) <= length else f"{flat[: length - 1]}…"
+    return fit_line(escape(" ".join(text[: 4 * length].split())), length)
 
 
 def distinct_names(texts: list[str]) -> tuple[str, ...]:

@@ -1,9 +1,9 @@
 """Warn a task of failures that recur in work like it."""
 
 import re
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
-from guard.core.base.text import escape, plural
+from guard.core.base.text import escape, fit_line, plural
 from guard.core.failures.pattern import FailurePattern, FailureWarning
 from guard.core.plan.model import PlanTask
 
@@ -102,16 +102,11 @@ def warnings_text(warnings: Sequence[FailureWarning]) -> str:
     for warning in warnings:
         lines.append(f"- {_one_line(warning.type)}: {plural(warning.occurrence_count, 'time')}")
         if warning.common_causes:
-            lines.append(f"  Causes: {_join_causes(warning.common_causes)}")
+            lines.append(f"  Causes: {'; '.join(map(_one_line, warning.common_causes))}")
         if warning.prevention:
             lines.append(f"  Prevention: {_one_line(warning.prevention)}")
     return "\n".join([*lines, "", "Check for each of these before you report the task as ready."])
 
 
-def _join_causes(causes: Iterable[str]) -> str:
-    return "; ".join(_one_line(cause) for cause in causes)
-
-
 def _one_line(text: str) -> str:
-    line = escape(" ".join(text.split()))
-    return line if len(line) <= _MOST_SHOWN else f"{line[: _MOST_SHOWN - 1]}…"
+    return fit_line(escape(" ".join(text.split())), _MOST_SHOWN)

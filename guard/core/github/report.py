@@ -33,6 +33,24 @@ class StepReport(Report):
     baseline: BaselineReport | None
     check: CheckReport | None
 
+    @classmethod
+    def without_check(
+        cls, mode: Mode, status: StepStatus, reason: str, detail: str, exit_code: int
+    ) -> "StepReport":
+        return cls(
+            mode=mode,
+            complete=False,
+            status=status,
+            reason=reason,
+            detail=detail,
+            exit_code=exit_code,
+            breaker=None,
+            probe_cost_usd=None,
+            settled=False,
+            baseline=None,
+            check=None,
+        )
+
 
 class Push(Frozen):
     """Whether guard pushed rescued commits, and where to."""

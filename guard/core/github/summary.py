@@ -1,6 +1,6 @@
 """Write the summary of a step and the comment on a pull request, in markdown."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from guard.core.base.text import plural
 from guard.core.check.report import CheckReport
@@ -64,44 +64,45 @@ def _breaker(report: StepReport) -> str:
     return f"{line.state}, streak {line.streak}{why}{until}"
 
 
+def _section(title: str, items: Iterable[str], count: int) -> Iterator[str]:
+    yield f"#### {title}"
+    yield ""
+    for item in items:
+        yield f"- {item}"
+    if count > _MOST_LISTED:
+        yield f"- and {count - _MOST_LISTED} more"
+    yield ""
+
+
 def _evidence(check: CheckReport) -> Iterator[str]:
-    yield "#### Evidence"
-    yield ""
-    for fact in check.evidence[:_MOST_LISTED]:
-        yield f"- {fact.source}: {piece(fact.fact)}"
-    yield from _rest(len(check.evidence))
-    yield ""
+    shown = check.evidence[:_MOST_LISTED]
+    facts = (f"{fact.source}: {piece(fact.fact)}" for fact in shown)
+    yield from _section("Evidence", facts, len(check.evidence))
 
 
 def _commits(check: CheckReport) -> Iterator[str]:
     commits = check.work.commits
     if commits:
-        yield "#### Commits"
-        yield ""
-        for line in commits[:_MOST_LISTED]:
-            yield f"- {piece(line.oid[:10])} {piece(line.subject)}"
-        yield from _rest(max(len(commits), check.new_commits))
-        yield ""
+        shown = (f"{piece(line.oid[:10])} {piece(line.subject)}" for line in commits[:_MOST_LISTED])
+        yield from _section("Commits", shown, max(len(commits), check.new_commits))
 
 
 def _rescued(check: CheckReport, push: Push) -> Iterator[str]:
-    rescue = check.rescue
-    if check.uncommitted.names and not (rescue is not None and rescue.commits):
-        yield f"#### Left uncommitted: {plural(len(check.uncommitted.names), 'file')}"
-        yield ""
-        for name in check.uncommitted.names[:_MOST_LISTED]:
-            yield f"- {piece(name)}"
-        yield from _rest(len(check.uncommitted.names))
-        yield ""
+    rescue, names = check.rescue, check.uncommitted.names
+    if names and not (rescue is not None and rescue.commits):
+        title = f"Left uncommitted: {plural(len(names), 'file')}"
+        yield from _section(title, map(piece, names[:_MOST_LISTED]), len(names))
     if rescue is not None and (rescue.commits or rescue.held_back):
-        yield f"#### Rescued: {plural(len(rescue.commits), 'commit')}"
-        yield ""
-        for planned in rescue.plan[:_MOST_LISTED]:
-            yield f"- {piece(planned.subject)} ({plural(planned.files, 'file')})"
-        for held in rescue.held_back[:_MOST_LISTED]:
-            yield f"- held back: {piece(held.path)}: {piece(held.why)}"
-        yield from _rest(max(len(rescue.plan), len(rescue.held_back)))
-        yield ""
+        items = [
+            f"{piece(planned.subject)} ({plural(planned.files, 'file')})"
+            for planned in rescue.plan[:_MOST_LISTED]
+        ]
+        items += [
+            f"held back: {piece(held.path)}: {piece(held.why)}"
+            for held in rescue.held_back[:_MOST_LISTED]
+        ]
+        title = f"Rescued: {plural(len(rescue.commits), 'commit')}"
+        yield from _section(title, items, max(len(rescue.plan), len(rescue.held_back)))
     if rescue is not None and rescue.commits:
         yield from _how_to_get(push)
     elif check.snapshot is not None:
@@ -121,8 +122,3 @@ def _how_to_get(push: Push) -> Iterator[str]:
         f"They are in the checkout of this job{place} and were not pushed: {piece(push.detail or push.why)}. "
         "A later step of the job can push them; the input `push-rescue` does it here."
     )
-
-
-def _rest(count: int) -> Iterator[str]:
-    if count > _MOST_LISTED:
-        yield f"- and {count - _MOST_LISTED} more"

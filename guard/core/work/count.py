@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Literal, NamedTuple
 
 from guard.core.base.fields import Count, Frozen, Line, Oid
-from guard.core.base.text import escape
+from guard.core.base.text import escape, fit_line
 from guard.core.work.history import (
     EMPTY_TREES,
     Commit,
@@ -19,7 +19,6 @@ from guard.core.work.history import (
 )
 
 MOST_LINES = 50
-_LONGEST = 512
 
 
 class CommitLine(Frozen):
@@ -197,7 +196,4 @@ class _Branches:
 
 
 def _cut(text: str | None) -> str | None:
-    if text is None:
-        return None
-    shown = escape(text)
-    return shown if len(shown) <= _LONGEST else shown[: _LONGEST - 1] + "…"
+    return None if text is None else fit_line(escape(text))
