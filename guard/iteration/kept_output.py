@@ -15,7 +15,7 @@ from guard.core.classify import Classification, make_reader
 from guard.iteration.current import Iteration, has_agent_ended, is_other_guard_alive, last_check
 
 if TYPE_CHECKING:
-    from guard.core.classify import OutputReader
+    from guard.core.classify.stream_reader import OutputReader
 
 FOLDER = "output.d"
 _KEEP = 10

@@ -7,7 +7,8 @@ from math import inf
 
 from guard.context.invocation import Invocation
 from guard.core.check.evidence import Cutoff, Living
-from guard.core.classify import Classification, OutputReader
+from guard.core.classify import Classification
+from guard.core.classify.stream_reader import OutputReader
 from guard.core.run.settings import RunSettings
 from guard.core.team.change import Change
 from guard.core.team.state import Scope

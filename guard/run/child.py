@@ -20,7 +20,8 @@ from pathlib import Path
 from types import FrameType
 from typing import BinaryIO, TypeVar
 
-from guard.core.classify import Classification, OutputReader
+from guard.core.classify import Classification
+from guard.core.classify.stream_reader import OutputReader
 from guard.core.iteration.events import Process
 from guard.errors import WrongUsage
 from guard.system.pipes import Outlet

@@ -1,7 +1,7 @@
 """Classify an agent's output and exit status; the readers of the formats are loaded on first use."""
 
 from datetime import datetime
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from guard.core.classify.outcome import MEANINGS, Classification, Outcome, status_of
 
@@ -15,19 +15,10 @@ __all__ = [
     "MEANINGS",
     "Classification",
     "Outcome",
-    "OutputReader",
     "classify",
     "make_reader",
     "status_of",
 ]
-
-
-def __getattr__(name: str) -> Any:
-    if name == "OutputReader":
-        from guard.core.classify.stream_reader import OutputReader
-
-        return OutputReader
-    raise AttributeError(name)
 
 
 def make_reader(agent: str | None) -> "OutputReader":

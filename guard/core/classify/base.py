@@ -49,6 +49,8 @@ class Format(ABC):
     name: ClassVar[str]
     wanted: ClassVar[re.Pattern[bytes]]
     """Lines that match this are parsed; others only if they may report helpers."""
+    opening: ClassVar[str]
+    """The type of the event with which a stream begins."""
     exit_codes: ClassVar[Mapping[int, ErrorMeaning]] = {}
     """The meaning of exit codes that this agent defines."""
     announced: ClassVar[re.Pattern[bytes] | None] = None
@@ -64,6 +66,9 @@ class Format(ABC):
         self.session: str | None = None
         self.team: StreamTeam | None = None
         """The agent's helpers, if the events report them."""
+        self._is_over = False
+        self._trouble: ReportedError | None = None
+        self._message = ""
 
     def is_wanted(self, line: bytes) -> bool:
         if self.wanted.search(line):
@@ -75,10 +80,10 @@ class Format(ABC):
     def is_recognised(event: Event) -> bool:
         """Tell whether only this agent prints such an event."""
 
-    @staticmethod
-    @abstractmethod
-    def is_opening(event: Event) -> bool:
+    @classmethod
+    def is_opening(cls, event: Event) -> bool:
         """Tell whether a stream of this agent begins with such an event."""
+        return event.get("type") == cls.opening
 
     @abstractmethod
     def take(self, event: Event) -> None:

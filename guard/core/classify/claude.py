@@ -31,6 +31,7 @@ _MOST_TOOLS = 10_000
 class ClaudeFormat(Format):
     name = "claude"
     wanted = type_pattern("result", "assistant", "system", "rate_limit_event")
+    opening = "system"
     last_words = {"Execution error": ErrorMeaning("crash", "error_during_execution")}
     stream: ClassVar[type[ClaudeStream]] = ClaudeStream
     """Reads from the events which helpers the agent has."""
@@ -42,7 +43,6 @@ class ClaudeFormat(Format):
         """The last error that the program reported as a message of the agent."""
         self._retry: ReportedError | None = None
         """Why the program retries; None after a message of the agent."""
-        self._message = ""
         self._last_tool: str | None = None
         self._tools: set[str] = set()
         self._resets: tuple[float, ...] = ()
@@ -52,10 +52,6 @@ class ClaudeFormat(Format):
     @staticmethod
     def is_recognised(event: Event) -> bool:
         return "qwen_code_version" not in event and _is_envelope(event)
-
-    @staticmethod
-    def is_opening(event: Event) -> bool:
-        return event.get("type") == "system"
 
     def take(self, event: Event) -> None:
         if event.get("parent_tool_use_id") or event.get("isSidechain"):
@@ -108,7 +104,7 @@ class ClaudeFormat(Format):
         denials = parts_of(result, "permission_denials")
         denied = {word_in(denial.get("tool_use_id")) for denial in denials}
         names = [word_in(denial.get("tool_name")) for denial in denials]
-        found = self._trouble()
+        found = self._find_trouble()
         said = "" if found else text_of(result.get("result"))
         return StreamEnd(
             finished=self._result is not None,
@@ -121,7 +117,7 @@ class ClaudeFormat(Format):
             cost=number_in(result.get("total_cost_usd")),
         )
 
-    def _trouble(self) -> ReportedError | None:
+    def _find_trouble(self) -> ReportedError | None:
         result = self._result
         if result is None:
             return self._said_instead() or self._waited()
@@ -129,14 +125,11 @@ class ClaudeFormat(Format):
         failed = result.get("is_error") is True or str(result.get("subtype")).startswith("error")
         if not failed:
             return self._said_instead() or _disguised(result, text)
-        words = (
-            result.get(name)
-            for name in ("subtype", "terminal_reason", "api_error", "api_error_type")
-        )
+        names = ("subtype", "terminal_reason", "api_error", "api_error_type")
         return make_error(
             text,
             status_in(result.get("api_error_status")),
-            *words,
+            *(result.get(name) for name in names),
             otherwise=_word(result),
             resets=(*self._resets, *_resets_in(result)),
             delay=number_in(result.get("retry_after")),
@@ -220,5 +213,5 @@ def _word(result: Event) -> str:
     for name in ("terminal_reason", "subtype"):
         word = word_in(result.get(name))
         if word.isidentifier() and word not in ("success", "completed"):
-            return word[:60]
+            return word
     return "error"

@@ -24,14 +24,12 @@ class CodexFormat(Format):
         r"item\.(?:started|completed)",
         "error",
     )
+    opening = "thread.started"
     announced = re.compile(rb"^session id: ([A-Za-z0-9_-]{1,128})\r?\n", re.MULTILINE)
 
     def __init__(self) -> None:
         super().__init__()
-        self._is_over = False
-        self._trouble: ReportedError | None = None
         self._notice = ""
-        self._message = ""
         self.team: StreamTeam = StreamTeam(CodexStream())
 
     @staticmethod
@@ -40,10 +38,6 @@ class CodexFormat(Format):
         return (kind == "thread.started" and "thread_id" in event) or kind.startswith(
             ("turn.started", "turn.completed", "turn.failed", "item.started", "item.completed")
         )
-
-    @staticmethod
-    def is_opening(event: Event) -> bool:
-        return event.get("type") == "thread.started"
 
     @staticmethod
     def own_errors(errors: StderrEnd) -> list[str]:

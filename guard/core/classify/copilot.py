@@ -28,10 +28,8 @@ class CopilotFormat(Format):
     def __init__(self) -> None:
         super().__init__()
         self._result: Event | None = None
-        self._trouble: ReportedError | None = None
         self._notice: ReportedError | None = None
         """Why the program retries; None after a message of the agent."""
-        self._message = ""
         self._tools: dict[str, str] = {}
         self._denied: list[str] = []
         self._worked = False
@@ -46,8 +44,8 @@ class CopilotFormat(Format):
             ("session.", "assistant.", "user.message", "model.", "tool.")
         )
 
-    @staticmethod
-    def is_opening(event: Event) -> bool:
+    @classmethod
+    def is_opening(cls, event: Event) -> bool:
         kind = text_of(event.get("type"))
         return kind.startswith(("session.", "user.message")) and kind != "session.error"
 
@@ -115,5 +113,5 @@ def _trouble(data: Event) -> ReportedError:
         text_of(data.get("message")) or text_of(data.get("errorMessage")) or kind,
         status_in(data.get("statusCode")),
         kind,
-        otherwise=kind[:60] if kind.isidentifier() else "error",
+        otherwise=kind,
     )

@@ -45,13 +45,7 @@ _SURE_STATUSES = {
     504: ErrorMeaning("transient", "http_504"),
     529: _OVERLOADED,
 }
-_STATUSES = {
-    402: _BILLING,
-    403: _AUTH,
-    413: _CONTEXT,
-    429: _RATE,
-    500: _SERVER,
-}
+_STATUSES = {402: _BILLING, 403: _AUTH, 413: _CONTEXT, 429: _RATE, 500: _SERVER}
 
 CODES: dict[str, ErrorMeaning] = {
     "account_on_hold": _BILLING,
@@ -228,6 +222,7 @@ def make_error(
     resets: tuple[float, ...] = (),
     delay: float | None = None,
 ) -> ReportedError:
-    """Return the error with its meaning; a crash if nothing in it is known."""
-    outcome, reason = error_meaning(text, status, *codes) or ErrorMeaning("crash", otherwise)
+    """Return the error with its meaning; if nothing in it is known, a crash with the word `otherwise` as its reason."""
+    word = otherwise[:60] if otherwise.isidentifier() else "error"
+    outcome, reason = error_meaning(text, status, *codes) or ErrorMeaning("crash", word)
     return ReportedError(outcome, reason, text[:LONGEST_TEXT], resets, delay)

@@ -30,15 +30,13 @@ class GeminiFormat(Format):
     wanted = re.compile(
         rb'"type"\s*:\s*"(?:init|message|tool_use|error|result)"|"(?:response|error)"\s*:'
     )
+    opening = "init"
     exit_codes = _exit_codes()
     fails_on_stderr = True
 
     def __init__(self) -> None:
         super().__init__()
-        self._is_over = False
-        self._trouble: ReportedError | None = None
         self._notice: ReportedError | None = None
-        self._message = ""
         self._goes_on = False
         """Whether the next piece belongs to the same message."""
 
@@ -47,10 +45,6 @@ class GeminiFormat(Format):
         if event.get("type") == "init":
             return "session_id" in event and "model" in event
         return _is_document(event)
-
-    @staticmethod
-    def is_opening(event: Event) -> bool:
-        return event.get("type") == "init"
 
     @staticmethod
     def own_errors(errors: StderrEnd) -> list[str]:

@@ -12,12 +12,10 @@ _MOST_DENIED = 100
 class OpenCodeFormat(Format):
     name = "opencode"
     wanted = type_pattern("text", "step_start", "step_finish", "tool_use", "error")
+    opening = "step_start"
 
     def __init__(self) -> None:
         super().__init__()
-        self._is_over = False
-        self._trouble: ReportedError | None = None
-        self._message = ""
         self._cost: float | None = None
         self._denied: list[str] = []
         self._worked = False
@@ -25,10 +23,6 @@ class OpenCodeFormat(Format):
     @staticmethod
     def is_recognised(event: Event) -> bool:
         return "sessionID" in event and ("part" in event or event.get("type") == "error")
-
-    @staticmethod
-    def is_opening(event: Event) -> bool:
-        return event.get("type") == "step_start"
 
     def take(self, event: Event) -> None:
         if "sessionID" not in event:
@@ -76,6 +70,6 @@ def _trouble(error: Event) -> ReportedError:
         text_of(data.get("message")) or text_of(error.get("message")) or name,
         status_in(data.get("statusCode")),
         name,
-        otherwise=name[:60] if name.isidentifier() else "error",
+        otherwise=name,
         delay=float(after) if after.isascii() and after.isdigit() and len(after) < 9 else None,
     )

@@ -144,11 +144,8 @@ def _clock(found: re.Match[str]) -> tuple[int, int] | None:
     # A bare number is no time.
     if found["hour"] is None or (found["half"] is None and found["minute"] is None):
         return None
-    hour, minute, half = (
-        int(found["hour"]),
-        int(found["minute"] or 0),
-        (found["half"] or "").lower(),
-    )
+    hour, minute = int(found["hour"]), int(found["minute"] or 0)
+    half = (found["half"] or "").lower()
     if half and not 1 <= hour <= 12:
         return None
     return (hour % 12 + (12 if half == "p" else 0) if half else hour, minute)

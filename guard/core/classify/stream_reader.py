@@ -12,7 +12,7 @@ from guard.core.classify.claude import ClaudeFormat, QwenFormat
 from guard.core.classify.codex import CodexFormat
 from guard.core.classify.combine import decide_outcome, make_classification
 from guard.core.classify.copilot import CopilotFormat
-from guard.core.classify.errors import ErrorMeaning, ReportedError
+from guard.core.classify.errors import ReportedError
 from guard.core.classify.gemini import GeminiFormat
 from guard.core.classify.opencode import OpenCodeFormat
 from guard.core.classify.outcome import Classification, shorten_line
@@ -99,7 +99,8 @@ class OutputReader:
             self._take_document(errors)
         written = self._written_error(errors, exit_code)
         ending = self._format.ending() if self._format else self._plain_ending(exit_code, written)
-        found = decide_outcome(ending, written, exit_code, self._exit_meaning(exit_code))
+        meaning = self._agent.exit_codes.get(exit_code) if exit_code else None
+        found = decide_outcome(ending, written, exit_code, meaning)
         found = found if self._format else self._doubt(found, exit_code)
         self.error_text = shorten_line(found.text)
         self.last_message = ending.message if self._format else ""
@@ -113,16 +114,13 @@ class OutputReader:
         named = self._candidates[0] if len(self._candidates) == 1 else None
         return (type(self._format) if self._format else None) or named or self._announcer or Format
 
-    def _exit_meaning(self, exit_code: int | None) -> ErrorMeaning | None:
-        return self._agent.exit_codes.get(exit_code) if exit_code else None
-
     def _written_error(self, errors: bytes, exit_code: int | None) -> ReportedError | None:
         announced = self._announcer is not None
         latest = errors[-self._latest :] if self._latest else b""
         own = self._agent.own_errors(StderrEnd(errors, exit_code, announced, latest))
         found = find_error(self._tail, own, exit_code)
         agents = self._candidates if self._format is None and found is None else ()
-        meanings = (one.last_words.get(self._tail.last) for one in agents)
+        meanings = (agent.last_words.get(self._tail.last) for agent in agents)
         said = next((meaning for meaning in meanings if meaning), None)
         return ReportedError(*said, self._tail.last) if said else found
 
@@ -138,27 +136,27 @@ class OutputReader:
         if self._announced is not None or len(self._head) >= _HEAD_KEPT:
             return
         self._head += data[:_HEAD_KEPT]
-        for one in self._candidates:
-            found = one.announced and one.announced.search(self._head)
+        for agent in self._candidates:
+            found = agent.announced and agent.announced.search(self._head)
             if found and is_id(found[1].decode()):
-                self._announced, self._announcer = found[1].decode(), one
+                self._announced, self._announcer = found[1].decode(), agent
 
     def _look_for_signature(self, errors: bytes) -> None:
-        for one in self._candidates if self._announced is None else ():
-            found = one.signed.findall(errors) if one.signed else []
+        for agent in self._candidates if self._announced is None else ():
+            found = agent.signed.findall(errors) if agent.signed else []
             if found and is_id(found[-1].decode()):
-                self._announced, self._announcer = found[-1].decode(), one
+                self._announced, self._announcer = found[-1].decode(), agent
 
     def _take_document(self, errors: bytes) -> None:
         # Some programs end standard error with an object that reports the failure.
         errors = errors.rstrip()
-        likely = [one for one in self._candidates if one.fails_on_stderr]
+        likely = [agent for agent in self._candidates if agent.fails_on_stderr]
         if not likely or not errors.endswith(b"}"):
             return
         starts = [found.start() for found in _OBJECT.finditer(errors)]
         for start in starts[-_MOST_DOCUMENTS:]:
             event = object_in(errors[start:])
-            chosen = next((one for one in likely if event and one.is_recognised(event)), None)
+            chosen = _recognise(event, likely) if event else None
             if event and chosen:
                 self._choose(chosen, event)
                 return
@@ -194,7 +192,7 @@ class OutputReader:
         if self._tail.is_fenced or not self._candidates or not _TELLING.search(line):
             return False
         event = object_in(line)
-        chosen = next((one for one in self._candidates if event and one.is_recognised(event)), None)
+        chosen = _recognise(event, self._candidates) if event else None
         if event is None or chosen is None:
             self._unreadable += event is None
             return False
@@ -207,9 +205,20 @@ class OutputReader:
         return False
 
 
+def _recognise(event: Event, candidates: Sequence[type[Format]]) -> type[Format] | None:
+    return next((agent for agent in candidates if agent.is_recognised(event)), None)
+
+
 _FORMATS: dict[str, type[Format]] = {
-    one.name: one
-    for one in (ClaudeFormat, QwenFormat, CodexFormat, GeminiFormat, OpenCodeFormat, CopilotFormat)
+    agent.name: agent
+    for agent in (
+        ClaudeFormat,
+        QwenFormat,
+        CodexFormat,
+        GeminiFormat,
+        OpenCodeFormat,
+        CopilotFormat,
+    )
 }
 """In the order in which they are tried. Qwen prints Claude's events, but a field of its first event tells them apart."""
 

@@ -4,7 +4,8 @@ import json
 
 import pytest
 
-from guard.core.classify import Classification, OutputReader, classify, make_reader
+from guard.core.classify import Classification, classify, make_reader
+from guard.core.classify.stream_reader import OutputReader
 from tests.core.classify.test_classify import RECORDED
 from tests.streams import NOW, init, jsonl, result, says, stream, synthetic
 
