@@ -10,7 +10,6 @@ from guard.activity.subject import AgentSubject, PartialTrouble, Sign, TooMuch
 from guard.core.activity.assess import CLOCK_SKEW
 from guard.core.activity.sources import SourceName
 from guard.git.authors import AuthoredCommit, list_commits_since
-from guard.git.locate import repository_at
 from guard.system.foreign_files import BoundedWalk, FolderListing
 
 _MOST_ENTRIES, _MOST_DEPTH = 20_000, 16
@@ -40,14 +39,8 @@ def commits(subject: AgentSubject) -> Iterator[Sign]:
     if own:
         names = subject.shared.branches(subject.root, period)
         others = [name for name in names if name not in own]
-        found = list_commits_since(
-            repository_at(subject.root),
-            subject.since,
-            period.environ,
-            period.git_seconds,
-            only=own,
-            without=others,
-        )
+        git = period.reader(subject.root)
+        found = list_commits_since(git, subject.since, only=own, without=others)
         yield from (
             subject.signal("GIT_COMMIT", commit.seconds, _title(commit)) for commit in found
         )

@@ -24,6 +24,7 @@ from guard.core.base.text import utf8_text
 from guard.core.claims.evidence import TestRun
 from guard.git.authors import AuthoredCommit, branches_by_agent, list_branches, list_commits_since
 from guard.git.locate import repository_at
+from guard.git.reader import RepositoryReader
 from guard.system.clock import Clock
 from guard.system.foreign_files import FolderListing, list_folder
 from guard.system.process_table import Stat, list_processes
@@ -61,6 +62,9 @@ class ScanPeriod:
     environ: Mapping[str, str]
     git_seconds: float
 
+    def reader(self, root: Path) -> RepositoryReader:
+        return RepositoryReader(repository_at(root), self.environ, self.git_seconds)
+
 
 class SharedScan:
     """Answers that are the same for all agents: the first that asks computes one, and the others wait for it."""
@@ -72,18 +76,13 @@ class SharedScan:
 
     def commits(self, root: Path, period: ScanPeriod, *, head: bool) -> tuple[AuthoredCommit, ...]:
         """The newest commits of a work tree, of HEAD only or of all branches."""
-        ask = partial(
-            list_commits_since,
-            repository_at(root),
-            period.since,
-            period.environ,
-            period.git_seconds,
-        )
-        return self._once(("commits", root, head), lambda: tuple(ask(head=head)))
+        git = period.reader(root)
+        ask = partial(list_commits_since, git, period.since, head=head)
+        return self._once(("commits", root, head), lambda: tuple(ask()))
 
     def branches(self, root: Path, period: ScanPeriod) -> tuple[str, ...]:
-        ask = partial(list_branches, repository_at(root), period.environ, period.git_seconds)
-        return self._once(("branches", root), lambda: tuple(ask()))
+        git = period.reader(root)
+        return self._once(("branches", root), lambda: tuple(list_branches(git)))
 
     def branches_of(self, agent: str, root: Path, period: ScanPeriod) -> list[str]:
         names = self.branches(root, period)

@@ -26,6 +26,7 @@ from guard.core.work.leftovers import count_replaced, find_leftovers
 from guard.errors import RepositoryProblem
 from guard.git.dirty import Dirty
 from guard.git.history import read_history
+from guard.git.reader import RepositoryReader
 from guard.git.refs import head_and_refs_stamp
 from guard.hooks.ingest import ingest_hooks
 from guard.iteration.attribution import LeftByIteration, left_by_iteration
@@ -136,7 +137,8 @@ class Check:
         subject, limit = self.subject, self.subject.git_limit
         repository, environ, baseline = subject.repository, subject.environ, subject.baseline
         self._stamp = head_and_refs_stamp(repository)
-        work = count_work(read_history(repository, baseline, environ, limit, subject.other_refs()))
+        git = RepositoryReader(repository, environ, limit)
+        work = count_work(read_history(git, baseline, subject.other_refs()))
         self._found = left_by_iteration(
             repository, baseline, environ, limit, aside=self._found.aside, away=self._away
         )

@@ -35,7 +35,7 @@ def read_ground(
     """Read the state of the repository in which an agent starts; nothing is written to it."""
     git = RepositoryReader(repository, environ, time_limit)
     head = git.line("rev-parse", "--quiet", "--verify", "HEAD^{commit}") or read_refs(git).head
-    files = read_dirty(repository, environ, time_limit).files
+    files = read_dirty(git).files
     return Ground(spell(os.fsencode(repository.root)), head, files)
 
 
@@ -106,12 +106,14 @@ class _Search:
     earliest: float
 
     def committed(self, repository: Repository, head: str | None) -> Committed:
-        git = RepositoryReader(repository, self.environ, self.time_limit)
-        return read_committed(git, head, self.earliest, by_time=False)
+        return read_committed(self._git(repository), head, self.earliest, by_time=False)
+
+    def _git(self, repository: Repository) -> RepositoryReader:
+        return RepositoryReader(repository, self.environ, self.time_limit)
 
     def dirty_since(self, repository: Repository, before: tuple[DirtyFile, ...]) -> set[bytes]:
         """Return the paths that became dirty since, and those that were dirty before and are clean now."""
-        now = read_dirty(repository, self.environ, self.time_limit, before)
+        now = read_dirty(self._git(repository), before)
         known = {file.path for file in before}
         left = known - {file.path for file in now.files}
         found = {unspell(path) for path in left if not path.endswith("/")}
@@ -124,7 +126,7 @@ class _Search:
 
     def dirty_lately(self, repository: Repository) -> set[bytes]:
         """Return the dirty paths of a work tree without a baseline that were written since, or are missing."""
-        now = read_dirty(repository, self.environ, self.time_limit)
+        now = read_dirty(self._git(repository))
         return {path for path in now.paths(now.files) if self._is_new(repository, path)}
 
     def _is_new(self, repository: Repository, path: bytes) -> bool:
@@ -147,9 +149,11 @@ class _Search:
         return found
 
     def _done_in(self, repository: Repository, linked: bool) -> set[bytes]:
-        git = RepositoryReader(repository, self.environ, self.time_limit)
-        # The commits of a linked work tree are counted with those of its repository.
-        made = set() if linked else read_committed(git, None, self.earliest, by_time=True).paths
+        made: set[bytes] = set()
+        if not linked:
+            # The commits of a linked work tree are counted with those of its repository.
+            git = self._git(repository)
+            made = read_committed(git, None, self.earliest, by_time=True).paths
         return made | self.dirty_lately(repository)
 
 

@@ -35,9 +35,9 @@ This folder belongs to `guard`, the completion guard for coding agents. It holds
 
     {subject}
 
-`events.jsonl` (with the numbered segments before it) is the log: the truth. Every other file is made from it, and
-`guard rebuild` makes it again. Do not edit anything here; `guard verify` finds out if somebody did.
-Deleting the folder deletes the history of the runs, and nothing in the repository.
+`events.jsonl`, with the numbered segments before it, is the log. Guard makes every other file from it, and
+`guard rebuild` makes them again. Do not edit any of these files: `guard verify` finds edits and damage.
+If you delete this folder, you lose the history of the runs; the repository stays as it is.
 """
 
 
@@ -139,7 +139,7 @@ def ensure(workspace: Workspace, environ: Mapping[str, str]) -> None:
     try:
         if not workspace.explicit:
             os.makedirs(workspace.path.parent, mode=0o700, exist_ok=True)
-        folder = _open(workspace.path)
+        folder = Folder.make(workspace.path)
         _refuse_others(folder)
     except OSError as error:
         raise StoreUnavailable(
@@ -166,12 +166,6 @@ def _refuse_others(folder: Folder) -> None:
         )
 
 
-def _open(path: Path) -> Folder:
-    folder = Folder.open(os.fspath(path), create=True)
-    assert folder is not None
-    return folder
-
-
 def _remember(home: Path, workspace: Workspace, repository: Repository) -> None:
     status = os.stat(repository.root)
     entry = WorktreeEntry(
@@ -183,7 +177,7 @@ def _remember(home: Path, workspace: Workspace, repository: Repository) -> None:
         workspace=workspace.path.as_uri(),
     )
     data = entry.model_dump_json(indent=2).encode() + b"\n"
-    with _open(home / INDEX) as folder:
+    with Folder.make(home / INDEX) as folder:
         name = _entry_name(repository.root)
         if folder.read(name) != data:
             folder.replace(name, data, locked=False)
@@ -202,7 +196,7 @@ def _remembered(home: Path, folder: Path) -> Repository | None:
 
 
 def _entry(home: Path, folder: Path) -> WorktreeEntry | None:
-    opened = Folder.open(os.fspath(home / INDEX))
+    opened = Folder.open(home / INDEX)
     if opened is None:
         return None
     with opened as index:

@@ -53,7 +53,7 @@ def config(guard: Invocation) -> Iterator[DoctorCheck]:
 
 def workspace(guard: Invocation) -> Iterator[DoctorCheck]:
     path = guard.workspace.path
-    folder = Folder.open(os.fspath(path))
+    folder = Folder.open(path)
     if folder is None:
         yield _could_be_made(path)
     else:

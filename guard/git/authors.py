@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from datetime import datetime
 from functools import cached_property
 
-from guard.git.locate import Repository
 from guard.git.reader import RepositoryReader
 
 _FIELDS = "%H%x00%ct%x00%an%x00%ae%x00%s%x00%(trailers:only,unfold)%x00%x01"
@@ -46,13 +45,9 @@ def _words_of(text: str) -> Iterable[str]:
     return (found[0].lower() for found in _WORDS.finditer(text))
 
 
-def list_branches(
-    repository: Repository, environ: Mapping[str, str], time_limit: float
-) -> Iterator[str]:
-    answer = RepositoryReader(repository, environ, time_limit).ask(
-        "for-each-ref", "--format=%(refname)", "refs/heads"
-    )
-    yield from answer.decode(errors="replace").splitlines()
+def list_branches(git: RepositoryReader) -> list[str]:
+    answer = git.ask("for-each-ref", "--format=%(refname)", "refs/heads")
+    return answer.decode(errors="replace").splitlines()
 
 
 def branches_by_agent(branches: Iterable[str]) -> Mapping[str, list[str]]:
@@ -66,10 +61,8 @@ def branches_by_agent(branches: Iterable[str]) -> Mapping[str, list[str]]:
 
 
 def list_commits_since(
-    repository: Repository,
+    git: RepositoryReader,
     since: datetime,
-    environ: Mapping[str, str],
-    time_limit: float,
     *,
     head: bool = False,
     only: Sequence[str] = (),
@@ -79,7 +72,6 @@ def list_commits_since(
 
     Commits that guard made itself to rescue work are left out: they are no agent's activity.
     """
-    git = RepositoryReader(repository, environ, time_limit)
     has_head = git.line("rev-parse", "--quiet", "--verify", "HEAD^{commit}") is not None
     tips = [
         *(() if head or only else ("--branches",)),

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from guard.errors import RepositoryProblem
+from guard.git.commits import diff_files
 from guard.git.gitdir_files import read_portion
 from guard.git.reader import RepositoryReader
 from guard.git.refs import Refs, missing_commits, read_refs
@@ -14,18 +15,6 @@ MOST_PATHS = 200_000
 _BRANCHES = ("refs/heads/", "worktrees/", "main-worktree/")
 _REMOTE = "refs/remotes/"
 _WALK = ("rev-list", "--stdin", "--timestamp", "--parents", f"--max-count={MOST_COMMITS}")
-_DIFF = (
-    "diff-tree",
-    "--stdin",
-    "--root",
-    "-r",
-    "--raw",
-    "-z",
-    "--no-renames",
-    "--ignore-submodules=none",
-    "--no-ext-diff",
-    "--no-textconv",
-)
 
 
 class _ChangedPath(NamedTuple):
@@ -78,9 +67,14 @@ def _walk(
     wanted = "".join([*(f"{oid}\n" for oid in tips), *(f"^{oid}\n" for oid in without)])
     try:
         lines = git.ask(*_WALK, stdin=wanted.encode()).decode().splitlines()
-    except RepositoryProblem as error:
+    except RepositoryProblem:
         gone = missing_commits(git, list(without))
-        raise (_gone(gone[0]) if gone else error) from None
+        if not gone:
+            raise
+        raise RepositoryProblem(
+            f"the repository no longer has the commit {gone[0][:12]}, which guard compares with",
+            "fetch it again with `git fetch`",
+        ) from None
     found = {}
     for line in lines:
         at, oid, *parents = line.split()
@@ -88,18 +82,12 @@ def _walk(
     return found
 
 
-def _gone(oid: str) -> RepositoryProblem:
-    return RepositoryProblem(
-        f"the commit that was there before, {oid[:12]}, is not in the repository any more",
-        "bring it back with `git fetch`; nothing can be compared without it",
-    )
-
-
 def _refuse_more(listed: Mapping[str, _ChangedPath], earliest: float) -> None:
     # Git leaves out the oldest where there are too many; that does no harm if they do not count.
     if len(listed) >= MOST_COMMITS and min(one.at for one in listed.values()) >= earliest:
         raise RepositoryProblem(
-            f"there are {MOST_COMMITS} new commits or more", "look at them with `git log`"
+            f"there are {MOST_COMMITS} new commits or more, too many for guard to compare",
+            "look at them with `git log`",
         )
 
 
@@ -109,7 +97,7 @@ def _refuse_cut(git: RepositoryReader, chosen: Collection[str]) -> None:
     ends = set(found.data.decode(errors="replace").split()) if found else set()
     if not ends.isdisjoint(chosen):
         raise RepositoryProblem(
-            "the history is shallow, and ends in the middle of what is to be compared",
+            "the history is shallow, and ends among the commits that guard compares",
             "complete it with `git fetch --unshallow`",
         )
 
@@ -134,7 +122,7 @@ def _paths(
         found |= changed & unlike.get(oid, set()) if oid in strays else changed
         if len(found) > MOST_PATHS:
             raise RepositoryProblem(
-                f"commits changed more than {MOST_PATHS} files", "look at them with `git log`"
+                f"the new commits changed more than {MOST_PATHS} files", "see `git log --stat`"
             )
     return found
 
@@ -167,15 +155,6 @@ def _differences(
     git: RepositoryReader, pairs: Mapping[str, str | None]
 ) -> Iterator[tuple[str, set[bytes]]]:
     """The paths in which the two of each pair differ, or all of a commit without a second; equal pairs are left out."""
-    if not pairs:
-        return
-    lines = "".join(f"{oid} {other}\n" if other else f"{oid}\n" for oid, other in pairs.items())
-    oid, paths = "", set[bytes]()
-    fields = iter(git.ask(*_DIFF, stdin=lines.encode()).split(b"\0"))
-    for one in fields:
-        if one.startswith(b":"):
-            paths.add(next(fields))
-            continue
-        if oid:
-            yield oid, paths
-        oid, paths = one.decode(), set()
+    lines = [f"{oid} {other}" if other else oid for oid, other in pairs.items()]
+    for oid, changed in diff_files(git, lines):
+        yield oid, {path for _, path in changed}

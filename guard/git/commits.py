@@ -12,25 +12,13 @@ from guard.git.reader import RepositoryReader
 
 RESCUE_TRAILER = "Guard-Rescue"
 _FIELDS = (
-    "%H",
-    "%T",
-    "%P",
-    "%at",
-    "%ct",
-    "%ae",
-    "%<(200,trunc)%s",
+    *("%H", "%T", "%P", "%at", "%ct", "%ae", "%<(200,trunc)%s"),
     f"%(trailers:key={RESCUE_TRAILER},valueonly)",
 )
 _FORMAT = "".join(f"{one}%x00" for one in _FIELDS)
 _DIFF = (
-    "diff-tree",
-    "--stdin",
-    "-r",
-    "--root",
-    "--no-renames",
-    "--ignore-submodules=none",
-    "--no-ext-diff",
-    "--no-textconv",
+    *("diff-tree", "--stdin", "-r", "--root", "--no-renames"),
+    *("--ignore-submodules=none", "--no-ext-diff", "--no-textconv"),
 )
 _PATCH = ("-p", "-U0", "--inter-hunk-context=0", "--full-index", "--no-color", "--submodule=short")
 _ID = re.compile(rb"[0-9a-f]{40}(?:[0-9a-f]{24})?")
@@ -99,7 +87,7 @@ def read_changes(git: RepositoryReader, oids: Collection[str]) -> dict[str, Comm
     Two commits with the same files before and after have the same patch. Where only the files' names agree, the lines that were
     taken out and put in are compared too, wherever in the file they stand.
     """
-    found = {oid: CommitChange(paths, frozenset({raw})) for oid, paths, raw in _raw(git, oids)}
+    found = {oid: _file_change(changed) for oid, changed in diff_files(git, oids)}
     names: dict[frozenset[str], list[str]] = {}
     for oid, change in found.items():
         names.setdefault(change.paths, []).append(oid)
@@ -109,24 +97,31 @@ def read_changes(git: RepositoryReader, oids: Collection[str]) -> dict[str, Comm
     return found
 
 
-def _raw(git: RepositoryReader, oids: Collection[str]) -> Iterator[tuple[str, frozenset[str], str]]:
-    """The files of each commit, and a hash over their modes and blobs before and after."""
-    if not oids:
+def _file_change(changed: list[tuple[bytes, bytes]]) -> CommitChange:
+    raw = sha256(b"".join(b"%s\0%s\0" % pair for pair in changed)).hexdigest()
+    return CommitChange(frozenset(spell(path) for _, path in changed), frozenset({raw}))
+
+
+def diff_files(
+    git: RepositoryReader, lines: Collection[str]
+) -> Iterator[tuple[str, list[tuple[bytes, bytes]]]]:
+    """Yield each commit with its changed files: modes and blobs before and after, and the path.
+
+    A line names a commit, and perhaps another to compare it with instead of its parent. Git leaves out those without changes.
+    """
+    if not lines:
         return
-    stdin = "".join(f"{oid}\n" for oid in oids).encode()
-    oid, paths, digest = "", set[str](), sha256()
+    stdin = "".join(f"{line}\n" for line in lines).encode()
+    oid, changed = "", list[tuple[bytes, bytes]]()
     fields = iter(git.ask(*_DIFF, "--raw", "-z", stdin=stdin).split(b"\0"))
+    # The last field is empty, and stands behind the last commit.
     for one in fields:
-        if not one.startswith(b":"):
-            if oid:
-                yield oid, frozenset(paths), digest.hexdigest()
-            oid, paths, digest = one.decode(), set(), sha256()
+        if one.startswith(b":"):
+            changed.append((one, next(fields)))
             continue
-        name = next(fields)
-        paths.add(spell(name))
-        digest.update(b"%s\0%s\0" % (one, name))
-    if oid:
-        yield oid, frozenset(paths), digest.hexdigest()
+        if oid:
+            yield oid, changed
+        oid, changed = one.decode(), []
 
 
 def _patches(git: RepositoryReader, oids: Collection[str]) -> Iterator[tuple[str, str]]:

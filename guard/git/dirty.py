@@ -7,16 +7,16 @@ one each; what was listed before, by itself or as a folder, is listed the same w
 
 import os
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from hashlib import sha256
 
 from guard.core.base.paths import spell, unspell
 from guard.core.iteration.events import DirtyFile
 from guard.errors import RepositoryProblem
 from guard.git.content_hash import ContentReader, Identity
-from guard.git.locate import Repository, repository_at
+from guard.git.locate import repository_at
+from guard.git.named_files import open_root
 from guard.git.reader import RepositoryReader
-from guard.git.run import TIME_LIMIT_SECONDS
 from guard.git.status import (
     SpecialEntry,
     StatusEntry,
@@ -44,22 +44,14 @@ class Dirty:
             yield from self.members.get(file.path) or (unspell(file.path),)
 
 
-def read_dirty(
-    repository: Repository,
-    environ: Mapping[str, str],
-    time_limit: float = TIME_LIMIT_SECONDS,
-    like: Iterable[DirtyFile] = (),
-) -> Dirty:
+def read_dirty(git: RepositoryReader, like: Iterable[DirtyFile] = ()) -> Dirty:
     """List every path that is staged, changed or untracked, with its content; ignored files are left out.
 
     `like` is an earlier listing that this one is to be compared with.
     """
-    git = without_filters(RepositoryReader(repository, environ, time_limit))
+    git = without_filters(git)
     answer = read_status(git)
-    try:
-        root = os.open(repository.root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    except OSError as error:
-        raise RepositoryProblem(f"{repository.root}: {error.strerror}", "restore it") from None
+    root = open_root(git.repository.root)
     try:
         return _WorkTree(git, ContentReader(root)).dirty(answer, {file.path for file in like})
     finally:
@@ -156,9 +148,7 @@ def _top(path: bytes) -> str:
 def _file(entry: StatusEntry, identity: Identity) -> DirtyFile:
     return DirtyFile(
         path=spell(entry.path),
-        kind=identity.kind,
-        content=identity.content,
-        stamp=identity.stamp,
+        **identity._asdict(),
         index=entry.blob,
         staged=entry.staged,
         unstaged=entry.unstaged,
@@ -184,7 +174,7 @@ def _look_into(git: RepositoryReader, path: bytes) -> _Nested | None:
         if not os.path.lexists(root / ".git"):
             return None
         found = repository_at(root)
-        answer = read_status(without_filters(RepositoryReader(found, git.environ, git.time_limit)))
+        answer = read_status(without_filters(replace(git, repository=found, extra={})))
     except (OSError, RepositoryProblem):
         return None
     digest = sha256(answer)

@@ -4,7 +4,7 @@ Usually two calls tell all: where the refs stand, and which commits are new. Mor
 where a commit was written before it was committed.
 """
 
-from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain, islice
 from typing import NamedTuple
@@ -21,11 +21,20 @@ from guard.git.commits import (
     read_changes,
 )
 from guard.git.gitdir_files import last_fetched, shallow_digest
-from guard.git.locate import Repository
 from guard.git.reader import RepositoryReader
-from guard.git.reflogs import Move, moves_after, read_moves, read_moves_of_heads, read_stash
+from guard.git.reflogs import (
+    FETCHED,
+    FORWARDED,
+    MADE,
+    PULLED_MERGE,
+    TAKEN_OVER,
+    Move,
+    moves_after,
+    read_moves,
+    read_moves_of_heads,
+    read_stash,
+)
 from guard.git.refs import Refs, missing_commits, read_refs
-from guard.git.run import TIME_LIMIT_SECONDS
 
 MOST_COMMITS = 100_000
 _MOST_GONE = 10_000
@@ -36,18 +45,11 @@ _MOST_OLD = 20_000
 _MOST_COMPARED = 500
 
 
-def read_history(
-    repository: Repository,
-    baseline: Baseline,
-    environ: Mapping[str, str],
-    time_limit: float = TIME_LIMIT_SECONDS,
-    others: Container[str] = (),
-) -> History:
+def read_history(git: RepositoryReader, baseline: Baseline, others: Container[str] = ()) -> History:
     """Read all that counting needs to know of what happened since the baseline.
 
     `others` are the HEADs and branches of work trees in which iterations of their own are under way: what they did is theirs.
     """
-    git = RepositoryReader(repository, environ, time_limit)
     since = _Since(git, baseline, read_refs(git), others)
     facts = since.facts()
     facts = compare_suspects(since.git, _with_own_rescues(facts, baseline), since.before)
@@ -149,10 +151,10 @@ class _Since:
             return sorted(self.known)
         if self.now.own.get(baseline.pin) == baseline.pinned:
             return [baseline.pinned]
-        self.warnings.append(f"{baseline.pin} was moved or deleted since the baseline")
+        self.warnings.append(f"another program moved or deleted {baseline.pin} since the baseline")
         if baseline.refs_omitted:
             omitted = plural(baseline.refs_omitted, "ref")
-            self.warnings.append(f"what {omitted} led to at the baseline counts as new")
+            self.warnings.append(f"guard counts what {omitted} led to at the baseline as new")
         return sorted(self.known)
 
     def facts(self) -> History:
@@ -174,7 +176,7 @@ class _Since:
             fetched=frozenset(self._fetched(moves.all(), new)),
             beside=frozenset({*theirs.values(), *(move.new for move in moves.theirs)}),
             made_here=made,
-            taken_over=frozenset(move.new for move in moves.all() if move.is_taken_over),
+            taken_over=frozenset(move.new for move in moves.all() if move.is_by(TAKEN_OVER)),
             removed=self._removed(new, moves),
             dropped=self._dropped(made - new.commits.keys()),
             stashed=self._stashed(),
@@ -192,7 +194,7 @@ class _Since:
         # A file in the repository can say that history ends anywhere: if it came since, it is not believed at first.
         trusting = self.git
         if shallow_digest(self.git.repository) != self.baseline.shallow:
-            self.warnings.append("where the shallow history ends was changed since the baseline")
+            self.warnings.append("the shallow history ends elsewhere than at the baseline")
             if self.baseline.shallow is None:
                 self.git = trusting.with_variable("GIT_SHALLOW_FILE", "")
         try:
@@ -202,7 +204,7 @@ class _Since:
             self.git = trusting
             new = self._listed(tips)
         if len(new.commits) >= MOST_COMMITS:
-            self.warnings.append(f"only {MOST_COMMITS} new commits were looked at")
+            self.warnings.append(f"guard counted only the first {MOST_COMMITS} new commits")
         return new
 
     def _listed(self, tips: set[str]) -> CommitList:
@@ -213,13 +215,13 @@ class _Since:
         gone = set(missing_commits(self.git, self.before))
         if gone & _set(self.baseline.head, self.baseline.pinned):
             raise RepositoryProblem(
-                f"the baseline is not in the repository any more ({error.message})",
+                f"the repository no longer has the baseline ({error.message})",
                 "record a new one with `guard baseline`, or name a commit with --baseline",
             ) from None
         if not gone and not self.git.repository.common_dir.joinpath("shallow").exists():
             raise error
         if gone:
-            self.warnings.append(f"{plural(len(gone), 'tip')} of the baseline cannot be found")
+            self.warnings.append(f"guard cannot find {plural(len(gone), 'tip')} of the baseline")
         return [oid for oid in self.before if oid not in gone]
 
     def _moves(self) -> _Moves:
@@ -247,20 +249,20 @@ class _Since:
     def _fetched(self, moves: Iterable[Move], new: CommitList) -> Iterator[str]:
         """The commits to which a fetch or a pull has led."""
         for move in moves:
-            if move.is_forwarded:
+            if move.is_by(FORWARDED):
                 yield move.new
-            elif move.is_merged and move.new in new.commits:
+            elif move.is_by(PULLED_MERGE) and move.new in new.commits:
                 yield from new.commits[move.new].parents[1:]
         brought = last_fetched(self.git.repository) & new.commits.keys()
         for name, oid in self.now.names.items():
             if not name.startswith(_REMOTE) or oid in self.known:
                 continue
             since = self._since(name)
-            yield from (move.new for move in since if move.is_fetched)
-            brought -= {move.new for move in since if not move.is_fetched}
+            yield from (move.new for move in since if move.is_by(FETCHED))
+            brought -= {move.new for move in since if not move.is_by(FETCHED)}
             silent = not since and oid in new.commits and oid not in brought
             if silent and not name.endswith("/HEAD"):
-                self.warnings.append(f"{name} has no reflog: what was pulled counts as made here")
+                self.warnings.append(f"{name} has no reflog: guard counts pulled commits as new")
         yield from brought
 
     def _removed(self, new: CommitList, moves: _Moves) -> tuple[Commit, ...]:
@@ -288,7 +290,7 @@ class _Since:
             return ()
         gone = set(missing_commits(self.git, sorted(suspects)))
         if gone:
-            self.warnings.append(f"{plural(len(gone), 'commit')} made since were deleted for good")
+            self.warnings.append(f"git has deleted {plural(len(gone), 'new commit')} for good")
         found = list_commits(self.git, suspects - gone, [*self.there, *self.before], _MOST_GONE)
         return tuple(commit for oid, commit in found.commits.items() if oid in made)
 
@@ -299,12 +301,12 @@ class _Since:
         entries = read_stash(self.git.repository, self.now.names.get("refs/stash"))
         gone = set(self.baseline.stash) - set(entries)
         if gone:
-            self.warnings.append(f"{plural(len(gone), 'stashed change')} of before are gone")
+            self.warnings.append(f"the stash has lost {plural(len(gone), 'earlier change')}")
         return tuple(oid for oid in entries if oid not in self.baseline.stash)
 
 
 def _made(moves: Iterable[Move]) -> frozenset[str]:
-    return frozenset(move.new for move in moves if move.is_made)
+    return frozenset(move.new for move in moves if move.is_by(MADE))
 
 
 def _steps(moves: Iterable[Move]) -> set[tuple[str, str]]:

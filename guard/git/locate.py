@@ -30,8 +30,7 @@ def find_repository(start: Path, known: Callable[[Path], Repository | None]) -> 
     """Find the repository around `start`; `known` answers for folders that guard has seen as work trees."""
     here = Path(os.path.realpath(start))
     for folder in (here, *here.parents):
-        entry = _lstat(folder / ".git")
-        found = repository_at(folder) if entry is not None else None
+        found = repository_at(folder) if os.path.lexists(folder / ".git") else None
         remembered = known(folder)
         if found is not None and found.git_dir.is_dir() and not _is_replaced(found, remembered):
             return found
@@ -41,11 +40,12 @@ def find_repository(start: Path, known: Callable[[Path], Repository | None]) -> 
             return replace(found, git_dir_exists=False)
         if _looks_bare(folder):
             raise RepositoryProblem(
-                f"{folder} is a bare repository or the inside of one: it has no work tree",
+                f"{folder} has no work tree: it is a bare repository, or a git directory",
                 "name a work tree with --repo",
             )
     raise RepositoryProblem(
-        f"{here} is not in a git repository", "go to one, name one with --repo, or run `git init`"
+        f"{here} is not in a git repository",
+        "change to a repository, name one with --repo, or run `git init`",
     )
 
 
@@ -72,7 +72,7 @@ def _pointed_to(dot_git: Path) -> Path:
     if prefix != "gitdir" or not target:
         raise RepositoryProblem(
             f"{dot_git} is a file that does not name a git directory",
-            "restore it; `git worktree repair` mends a linked work tree",
+            "restore the file; `git worktree repair` repairs a linked work tree",
         )
     return dot_git.parent / target
 
@@ -88,13 +88,6 @@ def _line_in(path: Path) -> str | None:
         return None
     with open(descriptor, "rb") as file:
         return os.fsdecode(file.read(_MOST_BYTES)).rstrip("\r\n")
-
-
-def _lstat(path: Path) -> os.stat_result | None:
-    try:
-        return os.lstat(path)
-    except OSError:
-        return None
 
 
 def _looks_bare(folder: Path) -> bool:

@@ -13,14 +13,15 @@ MOST_NAMES = 1000
 _MOST_LENGTH = 4096
 _MOST_ALIKE = 64
 """Of files with the same name, so many are looked at: each may be deleted."""
-_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+_ROOT = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
+_FOLDER = _ROOT | os.O_NOFOLLOW
 
 
 def find_named(git: RepositoryReader, names: Iterable[str]) -> frozenset[str]:
     """Return the names that stand for something in the work tree: a path from its root, or the end of a file's path."""
     root = git.repository.root
     wanted = {name: _readings(root, name) for name in islice(dict.fromkeys(names), MOST_NAMES)}
-    top = _open_root(root)
+    top = open_root(root, _FOLDER)
     try:
         found = {name for name, paths in wanted.items() if any(_is_there(top, p) for p in paths)}
         left = {name: paths for name, paths in wanted.items() if name not in found and any(paths)}
@@ -29,11 +30,15 @@ def find_named(git: RepositoryReader, names: Iterable[str]) -> frozenset[str]:
         os.close(top)
 
 
-def _open_root(root: Path) -> int:
+def open_root(root: Path, flags: int = _ROOT) -> int:
+    """Open the folder of a work tree; return its descriptor."""
     try:
-        return os.open(root, _FOLDER)
+        return os.open(root, flags)
     except OSError as error:
-        raise RepositoryProblem(f"{root}: {error.strerror}", "restore it") from None
+        raise RepositoryProblem(
+            f"guard cannot open the work tree {root}: {error.strerror}",
+            "restore the folder, or name another work tree with --repo",
+        ) from None
 
 
 def _readings(root: Path, name: str) -> list[bytes]:

@@ -3,10 +3,10 @@
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 
-from guard.core.base.text import escape
 from guard.errors import RepositoryProblem
 from guard.git.locate import Repository
-from guard.git.run import TIME_LIMIT_SECONDS, git_command, run_git
+from guard.git.run import TIME_LIMIT_SECONDS, git_command, git_environment, run_git
+from guard.system.processes import Finished
 
 _MOST_BYTES = 512 * 1024 * 1024
 _LONGEST_WORDS = 400
@@ -24,8 +24,8 @@ class RepositoryReader:
     def ask(self, *words: str, stdin: bytes | None = None, codes: Collection[int] = (0,)) -> bytes:
         if not self.repository.git_dir_exists:
             raise RepositoryProblem(
-                f"{self.repository.git_dir} is gone: git cannot tell anything of this work tree",
-                "bring it back; what guard has recorded is safe where `guard where` says",
+                f"the git directory {self.repository.git_dir} no longer exists",
+                "restore it; the folder that `guard where` prints still has what guard recorded",
             )
         finished = run_git(
             *words,
@@ -38,17 +38,16 @@ class RepositoryReader:
             most_bytes=_MOST_BYTES,
         )
         if finished.code not in codes:
-            said = _in_one_line(finished.stderr) or f"exit code {finished.code}"
+            why = _last_words(finished) or f"exit code {finished.code}"
             raise RepositoryProblem(
-                f"git {words[0]} failed: {said}", "see what `git status` and `git fsck` say"
+                f"git {words[0]} failed: {why}", "run `git status`, then `git fsck`"
             )
         return finished.stdout
 
     def command(self, *words: str) -> tuple[list[str], dict[str, str]]:
         """Return the argv and the environment for a question, for a caller that runs it itself."""
         place = {"git_dir": self.repository.git_dir, "work_tree": self.repository.root}
-        argv, environ = git_command(*words, environ=self.environ, **place)
-        return argv, {**environ, **self.extra}
+        return git_command(*words, **place), {**git_environment(self.environ), **self.extra}
 
     def line(self, *words: str) -> str | None:
         """Ask for one line; None if git says no by its exit status alone."""
@@ -66,7 +65,7 @@ class RepositoryReader:
         return replace(self, extra={**named, "GIT_CONFIG_COUNT": str(len(settings))})
 
 
-def _in_one_line(stderr: bytes) -> str:
+def _last_words(finished: Finished) -> str:
     # The end of git's message: its last words are why it stopped.
-    said = escape("; ".join(stderr.decode(errors="replace").strip().splitlines()))
+    said = finished.message
     return said if len(said) <= _LONGEST_WORDS else "…" + said[-_LONGEST_WORDS:]

@@ -15,27 +15,30 @@ from guard.errors import RepositoryProblem
 from guard.git.gitdir_files import file_size, has_reftable, heads, read_portion
 from guard.git.locate import Repository
 from guard.git.reader import RepositoryReader
-from guard.git.run import TIME_LIMIT_SECONDS
 
 _MOST_ENTRIES = 50
 _NAMES = ("-r", "-z", "--name-only")
 _LINE = re.compile(rb"([0-9a-f]{40,64}) ([0-9a-f]{40,64}) [^\t]*(?:\t(.*))?")
-_MADE = re.compile(
+MADE = re.compile(
     r"(?:commit(?: \([\w-]+\))?|cherry-pick|revert|am|rebase): "
     r"|(?:rebase|pull)\b.*?\((?:pick|reword|edit|squash|fixup|continue|merge)\)"
     r"|(?:merge|pull)\b.*: (?:Merge made by|In-index merge)"
 )
-_TAKEN_OVER = re.compile(
+TAKEN_OVER = re.compile(
     r"cherry-pick|am: |commit \((?:amend|cherry-pick)\)|rebase|pull\b.*\(pick\)"
 )
-_FETCHED = re.compile(r"(?:fetch|pull|remote update)\b")
+"""The commit may repeat an earlier one."""
+FETCHED = re.compile(r"(?:fetch|pull|remote update)\b")
+"""Of a remote-tracking ref: it follows the remote; `update by push` is the other way round."""
 _FROM_ELSEWHERE = r"(?:pull\b(?!(?: -\S+)* \.(?:\s|:))|merge FETCH_HEAD\b)"
 """`git pull . BRANCH` brings nothing that was not here."""
-_FORWARDED = re.compile(
+FORWARDED = re.compile(
     rf"fetch\b|{_FROM_ELSEWHERE}.*: Fast-forward|pull\b.*(?:\(start\))?: checkout "
     r"|(?:reset|checkout|branch): .*\bFETCH_HEAD$"
 )
-_PULLED_MERGE = re.compile(rf"{_FROM_ELSEWHERE}.*: Merge made by")
+"""Of a local ref: it was moved to what had been fetched."""
+PULLED_MERGE = re.compile(rf"{_FROM_ELSEWHERE}.*: Merge made by")
+"""Of a local ref: it merges what had been fetched."""
 
 
 class Move(NamedTuple):
@@ -50,29 +53,9 @@ class Move(NamedTuple):
         """What a branch and the HEAD that is on it have in common: the new commit, and the command."""
         return self.new, self.words.partition(":")[0]
 
-    @property
-    def is_made(self) -> bool:
-        return _MADE.match(self.words) is not None
-
-    @property
-    def is_taken_over(self) -> bool:
-        """Whether the commit it moved to may repeat an earlier one."""
-        return _TAKEN_OVER.match(self.words) is not None
-
-    @property
-    def is_fetched(self) -> bool:
-        # Of a remote-tracking ref: it follows the remote; `update by push` is the other way round.
-        return _FETCHED.match(self.words) is not None
-
-    @property
-    def is_forwarded(self) -> bool:
-        # Of a local ref: it was moved to what had been fetched.
-        return _FORWARDED.match(self.words) is not None
-
-    @property
-    def is_merged(self) -> bool:
-        # Of a local ref: it merges what had been fetched.
-        return _PULLED_MERGE.match(self.words) is not None
+    def is_by(self, command: re.Pattern[str]) -> bool:
+        """Tell whether the entry is by such a command, for example one that has `MADE` a commit."""
+        return command.match(self.words) is not None
 
 
 def reflog_lengths(repository: Repository) -> dict[str, int]:
@@ -133,14 +116,13 @@ def _parse(data: bytes) -> list[Move]:
 def read_moves_by_git(git: RepositoryReader, name: str) -> list[Move]:
     # Git lists the newest first, and not where a move began.
     words = ("log", "--walk-reflogs", "--no-show-signature", "--format=%H%x00%gs")
-    told = git.ask(*words, "--end-of-options", os.fsdecode(unspell(name)), "--", codes=(0, 128))
-    lines = [line.partition(b"\0") for line in reversed(told.splitlines())]
-    news = [oid.decode() for oid, _, _ in lines]
-    olds = ["", *news]
-    return [
-        Move(old, new, said.decode(errors="replace"))
-        for old, new, (_, _, said) in zip(olds, news, lines, strict=False)
-    ]
+    answer = git.ask(*words, "--end-of-options", os.fsdecode(unspell(name)), "--", codes=(0, 128))
+    moves: list[Move] = []
+    for line in reversed(answer.splitlines()):
+        oid, _, subject = line.partition(b"\0")
+        old = moves[-1].new if moves else ""
+        moves.append(Move(old, oid.decode(), subject.decode(errors="replace")))
+    return moves
 
 
 def read_stash(repository: Repository, tip: str | None) -> tuple[str, ...]:
@@ -152,15 +134,9 @@ def read_stash(repository: Repository, tip: str | None) -> tuple[str, ...]:
     return tuple(entries if tip in entries else [*entries, tip])
 
 
-def paths_gone_from_stash(
-    repository: Repository,
-    before: Sequence[str],
-    environ: Mapping[str, str],
-    time_limit: float = TIME_LIMIT_SECONDS,
-) -> set[str]:
+def paths_gone_from_stash(git: RepositoryReader, before: Sequence[str]) -> set[str]:
     """Return the paths, spelled, in stash entries that were there before and are gone: popped, or thrown away."""
-    git = RepositoryReader(repository, environ, time_limit)
-    now = read_stash(repository, git.line("rev-parse", "--quiet", "--verify", "refs/stash"))
+    now = read_stash(git.repository, git.line("rev-parse", "--quiet", "--verify", "refs/stash"))
     gone = [oid for oid in before if oid not in now]
     found: set[str] = set()
     for oid in gone[-_MOST_ENTRIES:]:

@@ -26,7 +26,7 @@ committer guard <guard@localhost> {seconds} +0000
 
 {subject}
 
-Made by guard, which only keeps these commits from being deleted. It is on no branch.
+Guard made this commit to keep its parents from being deleted. It is on no branch.
 """
 _FORMAT = "%(objectname)%00%(objecttype)%00%(*objectname)%00%(*objecttype)%00%(refname)"
 _OID = re.compile(rb"[0-9a-f]{40}(?:[0-9a-f]{24})?")
@@ -67,7 +67,7 @@ def _refuse_broken(git: RepositoryReader, branch: str) -> None:
     if known or os.path.lexists(git.repository.common_dir / name):
         raise RepositoryProblem(
             f"HEAD names {branch}, which does not lead to a commit",
-            "`git reflog` and `git fsck` show where it stood; set it with `git update-ref`",
+            "find its last commit with `git reflog` or `git fsck`, then set it with `git update-ref`",
         )
 
 

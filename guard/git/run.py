@@ -10,6 +10,7 @@ import os
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
 from functools import lru_cache
+from itertools import islice
 from pathlib import Path
 
 from guard.errors import RepositoryProblem
@@ -96,15 +97,20 @@ def run_git(
     `extra` are variables on top of the usual ones, such as an index of our own. A lock on a descriptor that it `lends` is
     held until git itself has ended, whatever becomes of guard.
     """
-    surroundings = {**git_environment(environ), **(extra or {})}
-    argv = [*_options(git_dir, work_tree), *words]
-    return _run(argv, surroundings, work_tree, time_limit, stdin, most_bytes, lends)
+    variables = {**git_environment(environ), **(extra or {})}
+    argv = git_command(*words, git_dir=git_dir, work_tree=work_tree)
+    return _run(argv, variables, work_tree, time_limit, stdin, most_bytes, lends)
 
 
 def git_command(
-    *words: str, environ: Mapping[str, str], git_dir: Path, work_tree: Path
-) -> tuple[list[str], dict[str, str]]:
-    return ["git", *_options(git_dir, work_tree), *words], git_environment(environ)
+    *words: str, git_dir: Path | None = None, work_tree: Path | None = None
+) -> list[str]:
+    argv = ["git"]
+    argv += [f"--git-dir={git_dir}"] if git_dir else []
+    argv += [f"--work-tree={work_tree}"] if work_tree else []
+    for key, value in _OVERRIDES.items():
+        argv += ["-c", f"{key}={value}"]
+    return [*argv, *words]
 
 
 def feed_git(
@@ -115,25 +121,16 @@ def feed_git(
     lends: Sequence[int] = (),
 ) -> AbstractContextManager[FedProcess]:
     """Run git while its input is written piece by piece; it does not outlive the block."""
-    argv = ["git", *_options(git_dir, None), *words]
-    surroundings = git_environment(environ)
-    return feed(argv, environ=surroundings, time_limit=time_limit, cwd=os.sep, lends=lends)
+    argv = git_command(*words, git_dir=git_dir)
+    return feed(argv, git_environment(environ), time_limit, lends)
 
 
 def open_git_dialogue(
     *words: str, environ: Mapping[str, str], git_dir: Path, time_limit: float
 ) -> AbstractContextManager[Dialogue]:
     """Run git while it is asked one thing after another; it does not outlive the block."""
-    argv = ["git", *_options(git_dir, None), *words]
-    return open_dialogue(argv, environ=git_environment(environ), time_limit=time_limit, cwd=os.sep)
-
-
-def _options(git_dir: Path | None, work_tree: Path | None) -> list[str]:
-    argv = [f"--git-dir={git_dir}"] if git_dir else []
-    argv += [f"--work-tree={work_tree}"] if work_tree else []
-    for key, value in _OVERRIDES.items():
-        argv += ["-c", f"{key}={value}"]
-    return argv
+    argv = git_command(*words, git_dir=git_dir)
+    return open_dialogue(argv, git_environment(environ), time_limit)
 
 
 def read_config(key: str, git_dir: Path, environ: Mapping[str, str], kind: str = "") -> str | None:
@@ -141,20 +138,24 @@ def read_config(key: str, git_dir: Path, environ: Mapping[str, str], kind: str =
 
     Reading a value runs nothing of the repository's.
     """
-    words = [f"--git-dir={git_dir}", "config", *([f"--type={kind}"] if kind else []), "--get", key]
-    answer = _run(words, _plain(environ), None, TIME_LIMIT_SECONDS)
-    return os.fsdecode(answer.stdout).rstrip("\n") if answer.code == 0 else None
+    return _read_setting([f"--git-dir={git_dir}", "config"], key, environ, kind)
 
 
 def read_users_config(key: str, environ: Mapping[str, str], kind: str = "") -> str | None:
     # Whatever a repository's configuration says.
-    words = ["config", "--global", "--includes", *([f"--type={kind}"] if kind else [])]
-    answer = _run([*words, "--get", key], _plain(environ), None, TIME_LIMIT_SECONDS)
+    return _read_setting(["config", "--global", "--includes"], key, environ, kind)
+
+
+def _read_setting(
+    words: Sequence[str], key: str, environ: Mapping[str, str], kind: str
+) -> str | None:
+    argv = ["git", *words, *([f"--type={kind}"] if kind else []), "--get", key]
+    answer = _run(argv, _plain(environ), None, TIME_LIMIT_SECONDS)
     return os.fsdecode(answer.stdout).rstrip("\n") if answer.code == 0 else None
 
 
 def _run(
-    words: list[str],
+    argv: list[str],
     environ: Mapping[str, str],
     cwd: Path | None,
     time_limit: float,
@@ -162,7 +163,6 @@ def _run(
     most_bytes: int | None = None,
     lends: Sequence[int] = (),
 ) -> Finished:
-    argv = ["git", *words]
     try:
         finished = run(
             argv,
@@ -176,23 +176,25 @@ def _run(
         )
     except FileNotFoundError:
         if cwd is not None and not cwd.is_dir():
-            raise RepositoryProblem(f"{cwd} is gone", "restore it, or go elsewhere") from None
+            raise RepositoryProblem(
+                f"the work tree {cwd} no longer exists", "restore it, or change to another folder"
+            ) from None
         raise RepositoryProblem("git is not installed", "install git 2.31 or newer") from None
     if finished.overflowed:
         raise RepositoryProblem(
-            f"git had more to say than {most_bytes} bytes: git {_subcommand(words)}",
-            "the repository is too large for this question",
+            f"`git {_subcommand(argv)}` printed more than {most_bytes} bytes",
+            "the repository is too large for guard",
         )
     if finished.code is None:
         raise RepositoryProblem(
-            f"git took longer than {time_limit:g} s: git {_subcommand(words)}",
-            "try again, or look what holds the disk",
+            f"`git {_subcommand(argv)}` took longer than {time_limit:g} s",
+            "try again; if it stays slow, find out which program keeps the disk busy",
         )
     return finished
 
 
-def _subcommand(words: list[str]) -> str:
+def _subcommand(argv: list[str]) -> str:
     # Behind the options that come first.
-    settings = {at + 1 for at, word in enumerate(words) if word == "-c"}
-    named = (w for at, w in enumerate(words) if at not in settings and not w.startswith("-"))
-    return next(named, words[-1])
+    settings = {at + 1 for at, word in enumerate(argv) if word == "-c"}
+    named = (w for at, w in enumerate(argv) if at not in settings and not w.startswith("-"))
+    return next(islice(named, 1, None), argv[-1])

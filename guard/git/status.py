@@ -67,8 +67,8 @@ def filter_overrides(git: RepositoryReader) -> dict[str, str]:
     drivers = sorted({name.rpartition(b".")[0] for name in names.split(b"\0") if name})
     if len(drivers) > _MOST_FILTERS:
         raise RepositoryProblem(
-            f"the settings of git name {len(drivers)} filters",
-            "remove those that nothing needs: `git config --get-regexp '^filter'` lists them",
+            f"git's configuration names {len(drivers)} filters, more than guard handles",
+            "remove filters that you do not need; `git config --get-regexp '^filter'` lists them",
         )
     settings: dict[str, str] = {}
     for driver in map(os.fsdecode, drivers):

@@ -28,7 +28,7 @@ def ingest_hooks(guard: Invocation, store: Store | None = None) -> None:
 
 def _ingest(guard: Invocation, store: Store | None, name: str) -> None:
     path = state_home(guard.environ) / name / spool.work_tree_key(str(guard.repository.root))
-    folder = Folder.open(str(path))
+    folder = Folder.open(path)
     if folder is None:
         return
     with folder:

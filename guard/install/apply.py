@@ -193,7 +193,7 @@ def _forget(environ: Environ, path: Path) -> None:
 
 
 def _open_folder(home: Path) -> Folder:
-    folder = Folder.open(os.fspath(home / _FOLDER))
+    folder = Folder.open(home / _FOLDER)
     if folder is None:
         raise FileNotFoundError(home)
     return folder

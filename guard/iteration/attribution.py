@@ -17,6 +17,7 @@ from guard.core.iteration.events import DirtyFile
 from guard.core.work.leftovers import files_changed_since, paths_with_users_work
 from guard.git.dirty import Dirty, read_dirty
 from guard.git.locate import Repository
+from guard.git.reader import RepositoryReader
 from guard.git.reflogs import paths_gone_from_stash
 from guard.git.run import TIME_LIMIT_SECONDS
 
@@ -61,7 +62,7 @@ def left_by_iteration(
     away: Iterable[Away] = (),
 ) -> LeftByIteration:
     """Compare the work tree with the baseline; paths that changed last in one of the times `away` are set aside."""
-    now = read_dirty(repository, environ, time_limit, like=baseline.dirty)
+    now = read_dirty(RepositoryReader(repository, environ, time_limit), baseline.dirty)
     changed = files_changed_since(baseline.dirty, now.files)
     meanwhile = (_changed_while(absence, repository.root, changed, now) for absence in away)
     return LeftByIteration(now, changed, aside.union(*meanwhile))
@@ -77,7 +78,8 @@ def shared_with_user(
     """The paths of what was left that are not the agent's alone, each with the reason."""
     found: dict[str, str] = {}
     if baseline.stash and left:
-        back = paths_gone_from_stash(repository, baseline.stash, environ, time_limit)
+        git = RepositoryReader(repository, environ, time_limit)
+        back = paths_gone_from_stash(git, baseline.stash)
         found |= {file.path: STASHED for file in left if file.path in back}
     return found | dict.fromkeys(paths_with_users_work(baseline.dirty, left), MIXED)
 

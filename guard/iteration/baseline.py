@@ -59,9 +59,7 @@ def take(
         stash=read_stash(repository, refs.names.get("refs/stash")),
         shallow=shallow_digest(repository),
         reflogs=reflog_lengths(repository),
-        dirty=attribute_files(
-            read_dirty(repository, environ, time_limit, (*carried, *like)).files, carried
-        ),
+        dirty=attribute_files(read_dirty(git, (*carried, *like)).files, carried),
         pin=None,
         pinned=None,
         warnings=(),

@@ -15,7 +15,6 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from guard.core.base.text import escape
 from guard.errors import RepositoryProblem
 from guard.rescue.changes import PathChange, update_index
 from guard.rescue.stale_locks import note_locks
@@ -183,8 +182,7 @@ def _run(
         cwd=project.repository.root,
         lends=tuple(lends),
     )
-    said = escape("; ".join(done.stderr.decode(errors="replace").splitlines()))
-    return done.code, said or f"exit code {done.code}"
+    return done.code, done.message or f"exit code {done.code}"
 
 
 def sweep_index(git_dir: Path, moved: bool = False) -> list[str]:

@@ -36,9 +36,7 @@ def note_locks(shadow: Path, locks: Sequence[Path], oid: str) -> Iterator[None]:
     note = _Note(time.time_ns(), oid, tuple(map(os.fspath, locks)))
     descriptor, path = -1, shadow / _FOLDER / f"{os.urandom(8).hex()}.json"
     with suppress(OSError, GuardError):
-        folder = Folder.open(os.fspath(shadow / _FOLDER), create=True)
-        assert folder is not None
-        folder.close()
+        Folder.make(shadow / _FOLDER).close()
         flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW
         descriptor = os.open(path, flags, 0o600)
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)

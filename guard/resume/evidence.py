@@ -36,6 +36,7 @@ from guard.core.work.leftovers import files_changed_since
 from guard.errors import GuardError
 from guard.git.dirty import read_dirty
 from guard.git.locate import Repository, repository_at
+from guard.git.reader import RepositoryReader
 
 _FINE = frozenset({"complete", "working"})
 _LOST = frozenset({"killed", "failed", "lease_expired"})
@@ -178,5 +179,5 @@ class StalledAgent:
         begun = self.guard.store.view(AGENT_BASELINE, baseline_key(agent.task_id, agent.agent_id))
         before = begun.dirty if begun is not None and begun.incarnation == agent.incarnation else ()
         seconds = self.guard.users_config.settings.completion_check.git_timeout_seconds
-        now = read_dirty(repository, self.guard.environ, seconds, before)
+        now = read_dirty(RepositoryReader(repository, self.guard.environ, seconds), before)
         return tuple(one.path for one in files_changed_since(before, now.files))[:_MOST_NAMES]

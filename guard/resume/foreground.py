@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from guard.system.process_identity import start_time
-from guard.system.processes import run
+from guard.system.processes import run_tool
 
 _SHELLS = frozenset(
     re.findall(
@@ -21,7 +21,6 @@ _SHELLS = frozenset(
 )
 _STOPPED = frozenset("Tt")
 _ENDED = frozenset("ZXx")
-_SECONDS = 5.0
 _PS_LINE = re.compile(r"\s*(\d+)\s+(\d+)\s+(-?\d+)\s+(\S)\S*\s+(\S+)\s+(.*)")
 
 
@@ -102,12 +101,7 @@ def _from_proc(pid: str) -> TerminalProcess | None:
 
 def processes_from_ps() -> Iterator[TerminalProcess]:
     """The living processes that have a terminal, as `ps` lists them where there is no `/proc`."""
-    environ = {"PATH": os.environ.get("PATH", os.defpath), "LC_ALL": "C"}
-    argv = ("ps", "-axo", "pid=,pgid=,tpgid=,stat=,tty=,comm=")
-    try:
-        done = run(argv, environ=environ, time_limit=_SECONDS)
-    except OSError:
-        return
+    done = run_tool("ps", "-axo", "pid=,pgid=,tpgid=,stat=,tty=,comm=")
     for line in done.stdout.decode(errors="replace").splitlines():
         found = _PS_LINE.fullmatch(line)
         if found is not None and found[4] not in _ENDED and found[5].strip("?-"):

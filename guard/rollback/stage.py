@@ -125,9 +125,7 @@ def _sync(folder: Path) -> None:
 
 def begin(folder: Path, journal: RollbackJournal) -> StagedRollback:
     """Write the journal: from here on the rollback is under way."""
-    opened = Folder.open(os.fspath(folder))
-    assert opened is not None
-    with opened:
+    with Folder.make(folder) as opened:
         opened.replace(_JOURNAL, journal.model_dump_json().encode() + b"\n", durable=True)
     return StagedRollback(folder, journal)
 

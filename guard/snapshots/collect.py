@@ -271,7 +271,7 @@ class SnapshotDraft:
 def _head_of_log(workspace: Path) -> LogHead | None:
     """Where the log stands; a log that cannot be read does not stop the snapshot."""
     with suppress(GuardError, OSError):
-        folder = Folder.open(os.fspath(workspace))
+        folder = Folder.open(workspace)
         if folder is not None:
             with folder:
                 mark = read_mark(folder)

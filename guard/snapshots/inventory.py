@@ -187,7 +187,7 @@ def open_shelf(
     workspace: Path, environ: Mapping[str, str], *, time_limit: float
 ) -> Iterator[Shelf]:
     """Open the snapshots of a workspace; while they are read, no guard repacks the space of deleted ones."""
-    place = Folder.open(os.fspath(workspace))
+    place = Folder.open(workspace)
     descriptor = -1
     if place is not None:
         with place:

@@ -4,7 +4,6 @@ import hashlib
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing
 from pathlib import Path
-from types import TracebackType
 from typing import NamedTuple
 
 from guard.git.run import open_git_dialogue
@@ -43,12 +42,7 @@ class Objects:
     def __enter__(self) -> "Objects":
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._hang_up()
 
     def pieces(

@@ -92,7 +92,7 @@ def prune(
     with open_shelf(workspace, environ, time_limit=time_limit) as shelf:
         entries, _damaged = shelf.inventory()
         references = {one.id: one for one in shelf.references()}
-    shadow = Folder.open(os.fspath(workspace / SHADOW_FOLDER))
+    shadow = Folder.open(workspace / SHADOW_FOLDER)
     if shadow is None:
         return PruneResult()
     held = [_facts(entry) for entry in entries if entry.id in references]

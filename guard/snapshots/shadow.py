@@ -28,7 +28,7 @@ from guard.snapshots.stat_cache import (
     verified_packs,
 )
 from guard.system.clock import Deadline
-from guard.system.private_files import Folder, close
+from guard.system.private_files import Folder, close, try_lock
 from guard.system.processes import Finished
 
 SHADOW_FOLDER = "shadow.git"
@@ -114,7 +114,7 @@ class Shadow:
             return finished
         if finished.code is None or self.deadline.has_passed():
             raise snapshot_error(self.path, f"it took longer than {self.deadline.seconds:g} s")
-        said = escape("; ".join(finished.stderr.decode(errors="replace").splitlines()))
+        said = finished.message
         fatal = next((part for part in said.split("; ") if part.startswith("fatal: ")), said)
         ended = f"signal {-finished.code}" if finished.code < 0 else f"exit code {finished.code}"
         raise snapshot_error(self.path, fatal or f"git {word} ended with {ended}")
@@ -222,7 +222,7 @@ def open_shadow(
         raise snapshot_error(path, f"{error.strerror}") from None
     try:
         _sweep(workspace, descriptor)
-        while not _try_lock(descriptor, fcntl.LOCK_SH):
+        while not try_lock(descriptor, fcntl.LOCK_SH):
             if deadline.has_passed():
                 raise snapshot_error(path, f"another process held it for {deadline.seconds:g} s")
             time.sleep(_PAUSE)
@@ -241,9 +241,7 @@ def _make(
         with scratch_folder(workspace) as half:
             words = ("init", "--quiet", "--bare", "--template=", f"--object-format={object_format}")
             Shadow(half, environ, deadline).call(*words)
-            info = Folder.open(os.fspath(half / "info"), create=True)
-            assert info is not None
-            with info:
+            with Folder.make(half / "info") as info:
                 info.replace("attributes", _ATTRIBUTES, durable=True)
             os.rename(half, path)
     except (OSError, StoreUnavailable):
@@ -264,7 +262,7 @@ def scratch_folder(workspace: Path) -> Iterator[Path]:
 
 def _refuse_borrowed(workspace: Path) -> None:
     """Refuse objects lent from another repository: they count as present when they are written, and vanish with their owner."""
-    folder = Folder.open(os.fspath(workspace))
+    folder = Folder.open(workspace)
     if folder is None:
         raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT))
     with folder, folder.walk(f"{SHADOW_FOLDER}/objects/info/alternates") as (info, name):
@@ -276,7 +274,7 @@ def _refuse_borrowed(workspace: Path) -> None:
 
 
 def _sweep(workspace: Path, descriptor: int) -> None:
-    if not _try_lock(descriptor, fcntl.LOCK_EX):
+    if not try_lock(descriptor):
         return
     shadow = workspace / SHADOW_FOLDER
     with suppress(OSError):
@@ -286,14 +284,6 @@ def _sweep(workspace: Path, descriptor: int) -> None:
         for half in workspace.glob(f".{SHADOW_FOLDER}.*.tmp"):
             shutil.rmtree(half, ignore_errors=True)
     fcntl.flock(descriptor, fcntl.LOCK_UN)
-
-
-def _try_lock(descriptor: int, mode: int) -> bool:
-    try:
-        fcntl.flock(descriptor, mode | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
-    return True
 
 
 def recovery_command(shadow: Path, ref: str, files: int) -> str:

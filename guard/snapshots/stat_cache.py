@@ -43,7 +43,7 @@ def _stamp(path: Path) -> str:
 
 def verified_packs(shadow: Path) -> dict[str, str]:
     with suppress(GuardError, OSError, ValueError):
-        folder = Folder.open(os.fspath(shadow / FOLDER))
+        folder = Folder.open(shadow / FOLDER)
         if folder is not None:
             with folder:
                 lines = (folder.read(_PACK_NOTES) or b"").decode("ascii").splitlines()
@@ -54,11 +54,8 @@ def verified_packs(shadow: Path) -> dict[str, str]:
 def note_verified_packs(shadow: Path, found: PackStamps) -> None:
     """Note the packs for the next snapshot, which reads back once more what could not be noted."""
     lines = "".join(f"{name} {stamp}\n" for name, stamp in found.items())
-    with suppress(GuardError, OSError):
-        folder = Folder.open(os.fspath(shadow / FOLDER), create=True)
-        assert folder is not None
-        with folder:
-            folder.replace(_PACK_NOTES, lines.encode(), locked=False)
+    with suppress(GuardError, OSError), Folder.make(shadow / FOLDER) as folder:
+        folder.replace(_PACK_NOTES, lines.encode(), locked=False)
 
 
 def pack_index(shadow: Path, name: str) -> str:
@@ -162,33 +159,26 @@ class StatCache:
 
 def recall(shadow: Path, root: Path, oid_size: int) -> StatCache:
     """What is remembered of the work tree at this path; nothing if it cannot be trusted."""
-    try:
-        folder = Folder.open(os.fspath(shadow / FOLDER))
-        if folder is None:
-            return StatCache()
-        with folder:
-            commit, files = folder.read(_name(root)), folder.read(f"{_name(root)}.files")
-    except (GuardError, OSError):
-        return StatCache()
-    return _decode(commit or b"", files or b"", oid_size)
+    with suppress(GuardError, OSError):
+        folder = Folder.open(shadow / FOLDER)
+        if folder is not None:
+            with folder:
+                commit, files = folder.read(_name(root)), folder.read(f"{_name(root)}.files")
+            return _decode(commit or b"", files or b"", oid_size)
+    return StatCache()
 
 
 def remember(shadow: Path, root: Path, memory: StatCache, before: StatCache) -> None:
     """Keep it for the next snapshot. A memory that cannot be written is no trouble: a later one checks what it finds."""
     table = before.table if before.tables == memory.tables else ""
-    try:
-        folder = Folder.open(os.fspath(shadow / FOLDER), create=True)
-        assert folder is not None
-        with folder:
-            if not table:
-                files = _encode(memory)
-                table = hashlib.sha256(files).hexdigest()
-                folder.replace(f"{_name(root)}.files", files, locked=False)
-            pointer = _pointer(memory.commit, table, memory.packs)
-            folder.replace(_name(root), pointer, locked=False)
-            _forget(folder)
-    except (GuardError, OSError):
-        return
+    with suppress(GuardError, OSError), Folder.make(shadow / FOLDER) as folder:
+        if not table:
+            files = _encode(memory)
+            table = hashlib.sha256(files).hexdigest()
+            folder.replace(f"{_name(root)}.files", files, locked=False)
+        pointer = _pointer(memory.commit, table, memory.packs)
+        folder.replace(_name(root), pointer, locked=False)
+        _forget(folder)
 
 
 def _forget(folder: Folder) -> None:

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from types import TracebackType
 from typing import Any, TypeVar, cast
 
 from guard.core.log.events import BaseEvent
@@ -194,12 +193,7 @@ class FileChange:
         self._mark, self._recent = head, Recent(head, [])
         return head
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         # Writes the views that lag, or leaves them to the process that waits for the lock.
         try:
             if self._memory.head is not None:

@@ -6,10 +6,9 @@ another process already waits for the lock, the views are left to it, so that co
 mark in the lock file says up to where all views on disk are known to be current.
 """
 
-import os
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from datetime import datetime
 from pathlib import Path
 from time import sleep
@@ -131,23 +130,17 @@ class FileStore:
     def rebuild(self) -> "RebuildReport":
         from guard.store.rebuild import rebuild
 
-        with self._exclusive() as (folder, lock):
+        with self._locked() as (folder, lock):
+            self._memory.forget()
             return rebuild(folder, lock)
 
     def salvage(self, now: datetime, event_id: str) -> "RebuildReport":
         """Go on without the damaged parts; everything that is given up is kept under another name."""
         from guard.store.rebuild import salvage
 
-        with self._exclusive() as (folder, lock):
+        with self._locked() as (folder, lock):
+            self._memory.forget()
             return salvage(folder, lock, now, event_id)
-
-    @contextmanager
-    def _exclusive(self) -> Iterator[tuple[Folder, Lock]]:
-        with self._one_at_a_time(), _open_folder(self.path, create=True) as folder:
-            assert folder is not None
-            with hold_lock(folder, self._lock_timeout) as lock:
-                self._memory.forget()
-                yield folder, lock
 
     def _read(self, read: Callable[[Folder], T]) -> T | None:
         # Without the lock a writer may be seen half-way: what looks broken is read again before it is believed.
@@ -166,23 +159,22 @@ class FileStore:
     @contextmanager
     def change(self) -> Iterator[FileChange]:
         # When the change ends the views are written, unless another process waits that will write them.
-        with self._one_at_a_time(), _open_folder(self.path, create=True) as folder:
-            assert folder is not None
-            with hold_lock(folder, self._lock_timeout) as lock:
-                change = FileChange(folder, lock, self._memory, self._segment_max, self._notice)
-                with change:
-                    yield change
+        with self._locked() as (folder, lock):
+            change = FileChange(folder, lock, self._memory, self._segment_max, self._notice)
+            with change:
+                yield change
 
     @contextmanager
-    def _one_at_a_time(self) -> Iterator[None]:
+    def _locked(self) -> Iterator[tuple[Folder, Lock]]:
         # Threads that share a store wait for each other here: what it remembers is not theirs to change at once.
         if not self._threads.acquire(timeout=self._lock_timeout):
             raise StoreUnavailable(
                 f"another thread of this process has held {self.path} for {self._lock_timeout:g} s",
-                "let its change end first",
+                "wait until its change has ended",
             )
         try:
-            yield
+            with Folder.make(self.path) as folder, hold_lock(folder, self._lock_timeout) as lock:
+                yield folder, lock
         finally:
             self._threads.release()
 
@@ -196,10 +188,7 @@ def _entries_by_view(log: Log, base: Position) -> dict[str, list[LogEntry]]:
 
 
 @contextmanager
-def _open_folder(path: Path, *, create: bool = False) -> Iterator[Folder | None]:
-    folder = Folder.open(os.fspath(path), create=create)
-    try:
+def _open_folder(path: Path) -> Iterator[Folder | None]:
+    folder = Folder.open(path)
+    with folder or nullcontext():
         yield folder
-    finally:
-        if folder is not None:
-            folder.close()

@@ -17,7 +17,8 @@ from zlib import crc32
 
 from guard.core.log.record import Position
 from guard.errors import StoreUnavailable
-from guard.system.private_files import Folder, close
+from guard.system.private_files import Folder, close, try_lock
+from guard.system.process_identity import boot_id
 
 LOCK, QUEUE = "workspace.lock", "workspace.queue"
 _HOLDER_BYTES, _MARK_BYTES = 256, 256
@@ -79,44 +80,30 @@ def hold_lock(folder: Folder, timeout: float) -> Iterator[Lock]:
 
 def read_mark(folder: Folder) -> Position | None:
     """Read the mark without holding the lock."""
-    try:
-        descriptor = folder.open_file(LOCK)
-    except FileNotFoundError:
-        return None
-    try:
+    with folder.open_if_any(LOCK) as descriptor:
+        if descriptor is None:
+            return None
         return _parse_mark(os.pread(descriptor, _MARK_BYTES, _HOLDER_BYTES))
-    finally:
-        close(descriptor)
 
 
 def _acquire(descriptor: int, queue: int, folder: Folder, timeout: float) -> None:
-    if _try(descriptor):
+    if try_lock(descriptor):
         return
     # Polling, because a blocking flock has no time limit. The pauses grow so long that among many writers each makes a row
     # of changes in its turn: to change hands after every one costs all of them more than it gives.
     deadline, pause, queued = time.monotonic() + timeout, _SHORTEST_PAUSE, False
-    while not _try(descriptor):
-        queued = queued or _try(queue, fcntl.LOCK_SH)
+    while not try_lock(descriptor):
+        queued = queued or try_lock(queue, fcntl.LOCK_SH)
         if time.monotonic() >= deadline:
-            holder = (
-                os.pread(descriptor, _HOLDER_BYTES, 0).rstrip(b"\0\n ").decode(errors="replace")
-            )
+            text = os.pread(descriptor, _HOLDER_BYTES, 0).rstrip(b"\0\n ")
+            holder = text.decode(errors="replace") or "an unknown process"
             raise StoreUnavailable(
-                f"the lock {folder.named(LOCK)} was not free within {timeout:g} s; "
-                f"it is held by {holder or 'an unknown process'}",
-                "try again; if that process hangs, end it: the lock goes with it",
+                f"guard waited {timeout:g} s for the lock {folder.named(LOCK)}, held by {holder}",
+                "try again; if that process hangs, end it, which frees the lock",
             )
         time.sleep(random.uniform(pause / 2, pause))  # noqa: S311
         pause = min(pause * 1.5, _LONGEST_PAUSE)
     fcntl.flock(queue, fcntl.LOCK_UN)
-
-
-def _try(descriptor: int, mode: int = fcntl.LOCK_EX) -> bool:
-    try:
-        fcntl.flock(descriptor, mode | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
-    return True
 
 
 @cache
@@ -127,14 +114,12 @@ def _describe(pid: int) -> bytes:
 
 
 def _write_hint(descriptor: int, text: bytes, offset: int, size: int) -> None:
-    try:
+    with suppress(OSError):
         os.pwrite(descriptor, text[: size - 1].ljust(size - 1) + b"\n", offset)
-    except OSError:
-        return
 
 
 def _format_mark(position: Position) -> bytes:
-    text = f"{boot_id()} {position.segment} {position.offset} {position.seq} {position.hash}"
+    text = f"{_boot()} {position.segment} {position.offset} {position.seq} {position.hash}"
     return f"{text} {crc32(text.encode()):08x}".encode()
 
 
@@ -143,15 +128,11 @@ def _parse_mark(data: bytes) -> Position | None:
     # After a restart of the machine the mark may have reached the disk before the views did: then it says nothing.
     text, _, check = data.decode("ascii", "replace").strip("\0\n ").rpartition(" ")
     words = text.split(" ")
-    if len(words) != 5 or check != f"{crc32(text.encode()):08x}" or words[0] != boot_id():
+    if len(words) != 5 or check != f"{crc32(text.encode()):08x}" or words[0] != _boot():
         return None
     return Position(int(words[1]), int(words[2]), int(words[3]), words[4])
 
 
 @cache
-def boot_id() -> str:
-    try:
-        with open("/proc/sys/kernel/random/boot_id", encoding="ascii") as file:
-            return file.read().strip()
-    except OSError:
-        return f"boot-{int(time.time() - time.monotonic())}"
+def _boot() -> str:
+    return boot_id() or f"boot-{int(time.time() - time.monotonic())}"

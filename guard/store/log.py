@@ -69,8 +69,10 @@ class Log:
         return [number for number in map(segment_number, self._folder.names()) if number]
 
     def _first_record(self) -> dict[str, Any] | None:
-        line = self._first_line(LIVE)
-        if line is None:
+        with self._folder.open_if_any(LIVE) as descriptor:
+            data = os.pread(descriptor, 1 << 16, 0) if descriptor is not None else b""
+        line, newline, _ = data.partition(b"\n")
+        if not newline:
             return None
         try:
             fields = unseal_line(line)
@@ -91,17 +93,6 @@ class Log:
         except (BadRecord, KeyError, TypeError, ValueError):
             why = "the last record of the segment is damaged"
             raise BrokenLog(name, 0, 0, why) from None
-
-    def _first_line(self, name: str) -> bytes | None:
-        try:
-            descriptor = self._folder.open_file(name)
-        except FileNotFoundError:
-            return None
-        try:
-            line, newline, _ = os.pread(descriptor, 1 << 16, 0).partition(b"\n")
-        finally:
-            close(descriptor)
-        return line if newline else None
 
     def entries(self, after: Position = START) -> Iterator[LogEntry]:
         """Yield every record after this place, checked; a torn tail is passed over."""
@@ -178,14 +169,9 @@ class Log:
 
     def torn_bytes(self, head: Position) -> int:
         """Return how many bytes of a torn record follow the last good one."""
-        try:
-            descriptor = self._folder.open_file(LIVE)
-        except FileNotFoundError:
-            return 0
-        try:
-            return max(0, os.fstat(descriptor).st_size - head.offset)
-        finally:
-            close(descriptor)
+        with self._folder.open_if_any(LIVE) as descriptor:
+            size = os.fstat(descriptor).st_size if descriptor is not None else 0
+        return max(0, size - head.offset)
 
     def append(self, events: Sequence[BaseEvent], head: Position) -> list[LogEntry]:
         """Write the records after `head` with one write, and return when they are on the disk. The caller has the lock."""
@@ -204,7 +190,7 @@ class Log:
             self._write(b"".join(lines), head)
         except OSError as error:
             raise StoreUnavailable(
-                f"cannot write {self._folder.named(LIVE)}: {error.strerror}; nothing was recorded",
+                f"guard cannot write {self._folder.named(LIVE)}: {error.strerror}; it recorded nothing",
                 "free some space or check the disk, then try again",
             ) from error
         return entries
@@ -240,7 +226,7 @@ class Log:
             for _entry in self.entries(head):
                 raise StoreUnavailable(
                     f"another process wrote to {self._folder.named(LIVE)} while guard held its lock",
-                    "try again; never delete the lock file",
+                    "try again, and never delete the lock file",
                 )
             os.ftruncate(self._writer, head.offset)
 
@@ -261,7 +247,7 @@ class Log:
             sync_data(self._writer)
         except OSError as error:
             raise StoreUnavailable(
-                f"cannot sync {self._folder.named(LIVE)}: {error.strerror}", "check the disk"
+                f"guard cannot sync {self._folder.named(LIVE)}: {error.strerror}", "check the disk"
             ) from error
 
     def seal(self, head: Position) -> Position:
@@ -276,7 +262,7 @@ class Log:
             self._folder.sync()
         except OSError as error:
             raise StoreUnavailable(
-                f"cannot seal {self._folder.named(LIVE)}: {error.strerror}", "try again"
+                f"guard cannot seal {self._folder.named(LIVE)}: {error.strerror}", "try again"
             ) from error
         return Position(head.segment + 1, 0, head.seq, head.hash)
 

@@ -24,7 +24,7 @@ class Dialogue:
     def __init__(self, process: subprocess.Popen[bytes], time_limit: float) -> None:
         self._process = process
         self._time_limit = time_limit
-        self._heard = bytearray()
+        self._unread = bytearray()
 
     def ask(self, question: bytes) -> None:
         """Send a short question, with its terminator."""
@@ -36,19 +36,19 @@ class Dialogue:
             raise DialogueEnded from None
 
     def line(self) -> bytes:
-        while b"\n" not in self._heard:
-            if len(self._heard) > _LONGEST_LINE:
+        while b"\n" not in self._unread:
+            if len(self._unread) > _LONGEST_LINE:
                 raise DialogueEnded
-            self._heard += self._more(_LONGEST_LINE)
-        line, _, rest = self._heard.partition(b"\n")
-        self._heard = bytearray(rest)
+            self._unread += self._more(_LONGEST_LINE)
+        line, _, rest = self._unread.partition(b"\n")
+        self._unread = bytearray(rest)
         return bytes(line)
 
     def pieces(self, size: int) -> Iterator[bytes]:
         """Yield the next `size` bytes, piece by piece."""
         while size:
-            piece = bytes(self._heard[:size]) or self._more(min(_PIECE, size))
-            del self._heard[: len(piece)]
+            piece = bytes(self._unread[:size]) or self._more(min(_PIECE, size))
+            del self._unread[: len(piece)]
             size -= len(piece)
             yield piece
 
@@ -68,17 +68,13 @@ class Dialogue:
 
 @contextmanager
 def open_dialogue(
-    argv: Sequence[str],
-    *,
-    environ: Mapping[str, str],
-    time_limit: float,
-    cwd: str | os.PathLike[str] | None = None,
+    argv: Sequence[str], environ: Mapping[str, str], time_limit: float
 ) -> Iterator[Dialogue]:
-    """Run a program that answers; it does not outlive the block, nor a silence of `time_limit` seconds."""
+    """Run a program that answers, in the root folder; it does not outlive the block, nor a silence of `time_limit` seconds."""
     process: subprocess.Popen[bytes] | None = None
     try:
         with defer_signals():
-            process = start(argv, environ, cwd, stderr=subprocess.DEVNULL)
+            process = start(argv, environ, os.sep, stderr=subprocess.DEVNULL)
         yield Dialogue(process, time_limit)
     finally:
         if process is not None:

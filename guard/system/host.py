@@ -9,13 +9,12 @@ from typing import Literal
 
 from guard.core.agents.whereabouts import Host
 from guard.system.process_identity import boot_id
-from guard.system.processes import run
+from guard.system.processes import run_tool
 
 _MACHINE_IDS = ("/etc/machine-id", "/var/lib/dbus/machine-id")
 _FIRST_NAMESPACE = "pid:[4026531836]"
 """The kernel gives the namespace that a machine starts with this number."""
 _IOREG = ("ioreg", "-rd1", "-c", "IOPlatformExpertDevice")
-_SECONDS = 5.0
 _DIGITS = 16
 
 
@@ -51,12 +50,7 @@ def _machine_id() -> str | None:
 
 
 def _platform_uuid() -> str | None:
-    environ = {"PATH": os.environ.get("PATH", os.defpath), "LC_ALL": "C"}
-    try:
-        done = run(_IOREG, environ=environ, time_limit=_SECONDS)
-    except OSError:
-        return None
-    found = re.search(rb'"IOPlatformUUID" = "([0-9A-Fa-f-]+)"', done.stdout)
+    found = re.search(rb'"IOPlatformUUID" = "([0-9A-Fa-f-]+)"', run_tool(*_IOREG).stdout)
     return found[1].decode() if found else None
 
 

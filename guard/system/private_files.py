@@ -5,12 +5,13 @@ one descriptor, one name at a time.
 """
 
 import errno
+import fcntl
 import os
 import stat
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from pathlib import Path
 from threading import get_ident
-from types import TracebackType
 
 from guard.errors import GuardError, StateProblem, StoreUnavailable
 
@@ -31,21 +32,28 @@ class Folder:
         return f"{self.path}/{name}"
 
     @classmethod
-    def open(cls, path: str, *, create: bool = False) -> "Folder | None":
-        """Open the folder at this path, which must be ours alone; None if there is none."""
+    def open(cls, path: Path) -> "Folder | None":
+        """Open the folder at this path, which must be the user's alone; None if there is none."""
         try:
             descriptor = os.open(path, _OPEN_FOLDER)
         except FileNotFoundError:
-            if not create:
-                return None
-            _make_folder(path)
-            return cls.open(path)
+            return None
         except OSError as error:
-            raise _refusal(path, error) from None
-        return cls._checked(descriptor, path)
+            raise _refusal(f"{path}", error) from None
+        return cls._check(descriptor, f"{path}")
 
     @classmethod
-    def _checked(cls, descriptor: int, path: str) -> "Folder":
+    def make(cls, path: Path) -> "Folder":
+        """Open the folder at this path; create it if there is none."""
+        folder = cls.open(path)
+        if folder is None:
+            _make_folder(path)
+            folder = cls.open(path)
+        assert folder is not None
+        return folder
+
+    @classmethod
+    def _check(cls, descriptor: int, path: str) -> "Folder":
         try:
             _refuse_foreign(os.fstat(descriptor), path)
         except GuardError:
@@ -61,12 +69,7 @@ class Folder:
     def __enter__(self) -> "Folder":
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def child(self, name: str, *, create: bool = False) -> "Folder | None":
@@ -80,7 +83,7 @@ class Folder:
             return self.child(name)
         except OSError as error:
             raise _refusal(self.named(name), error) from None
-        return self._checked(descriptor, self.named(name))
+        return self._check(descriptor, self.named(name))
 
     def open_file(self, name: str, flags: int = os.O_RDONLY) -> int:
         """Open a regular, singly linked file of ours; FileNotFoundError if there is none."""
@@ -102,15 +105,22 @@ class Folder:
             raise
         return descriptor
 
-    def read(self, name: str) -> bytes | None:
+    @contextmanager
+    def open_if_any(self, name: str) -> Iterator[int | None]:
+        """Open a file to read it; yield None if there is none."""
         try:
             descriptor = self.open_file(name)
         except FileNotFoundError:
-            return None
+            yield None
+            return
         try:
-            return read_from(descriptor, 0)[0]
+            yield descriptor
         finally:
             close(descriptor)
+
+    def read(self, name: str) -> bytes | None:
+        with self.open_if_any(name) as descriptor:
+            return read_from(descriptor, 0)[0] if descriptor is not None else None
 
     def replace(
         self, name: str, data: bytes, *, durable: bool = False, locked: bool = True
@@ -231,14 +241,14 @@ def read_from(descriptor: int, offset: int, limit: int | None = None) -> tuple[b
     return b"".join(chunks), at >= size or at < stop
 
 
-def _make_folder(path: str) -> None:
+def _make_folder(path: Path) -> None:
     try:
         os.mkdir(path, 0o700)
     except FileExistsError:
         return
     except OSError as error:
         raise StoreUnavailable(
-            f"cannot create {path}: {error.strerror}",
+            f"guard cannot create {path}: {error.strerror}",
             "check the path and its permissions, or name another folder with --workspace",
         ) from None
 
@@ -252,8 +262,8 @@ def _refuse_foreign(status: os.stat_result, path: str) -> None:
 
 def _not_ours(path: str, what: str) -> StateProblem:
     return StateProblem(
-        f"{path} {what}; guard does not trust it",
-        "find out who made it so, then mend or move it and run `guard verify`",
+        f"{path} {what}, so guard does not trust it",
+        "find out which program changed it, fix or move it, then run `guard verify`",
     )
 
 
@@ -264,6 +274,13 @@ def _refusal(path: str, error: OSError) -> GuardError:
         return _not_ours(path, "is not a folder, or is a symbolic link")
     if error.errno in (errno.EISDIR, errno.ENXIO):
         return _not_ours(path, "is not a regular file")
-    return StoreUnavailable(
-        f"cannot open {path}: {error.strerror}", "`guard doctor` checks the workspace"
-    )
+    return StoreUnavailable(f"guard cannot open {path}: {error.strerror}", "run `guard doctor`")
+
+
+def try_lock(descriptor: int, mode: int = fcntl.LOCK_EX) -> bool:
+    """Lock an open file at once; return False if another process holds its lock."""
+    try:
+        fcntl.flock(descriptor, mode | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True

@@ -10,13 +10,10 @@ import sys
 from functools import cache
 from typing import Literal
 
-from guard.system.processes import run
-
 ProcessState = Literal["runs", "gone", "reused", "hidden"]
 """`reused`: the pid belongs to another process now. `hidden`: a process has the pid, and the system does not tell which."""
 
 _BOOT_ID = "/proc/sys/kernel/random/boot_id"
-_SECONDS = 5.0
 _MOST_BYTES = 4096
 _ENDED = frozenset("ZXx")
 
@@ -76,7 +73,8 @@ def _exists(pid: int) -> bool:
     except (ProcessLookupError, OverflowError):
         return False
     except OSError:
-        return True
+        # The process is another user's.
+        pass
     return True
 
 
@@ -100,10 +98,9 @@ def _is_zombie(pid: int) -> bool:
 
 def _may_compare(one: str, other: str) -> bool:
     """Whether both starts come from the same source, and name the boot that they count from."""
-    parts = [text.rpartition("@") for text in (one, other)]
-    return parts[0][0].isdecimal() == parts[1][0].isdecimal() and (parts[0][2] == "?") == (
-        parts[1][2] == "?"
-    )
+    (start, _, boot), (other_start, _, other_boot) = one.rpartition("@"), other.rpartition("@")
+    is_alike = start.isdecimal() == other_start.isdecimal()
+    return is_alike and (boot == "?") == (other_boot == "?")
 
 
 def _parent(pid: int) -> int:
@@ -137,12 +134,10 @@ def _stat(pid: int) -> list[str]:
 
 
 def _run_tool(*argv: str) -> str | None:
-    # Times in UTC: the zone may change while a process lives.
-    environ = {"PATH": os.environ.get("PATH", os.defpath), "LC_ALL": "C", "TZ": "UTC"}
-    try:
-        done = run(argv, environ=environ, time_limit=_SECONDS)
-    except OSError:
-        return None
+    # Not loaded where `/proc` tells everything. Times in UTC: the zone may change while a process lives.
+    from guard.system.processes import run_tool
+
+    done = run_tool(*argv)
     return done.stdout.decode(errors="replace").strip() if done.code == 0 else None
 
 

@@ -19,7 +19,7 @@ from pathlib import Path
 
 from guard.errors import Refused
 from guard.system.process_identity import ancestors, boot_id, start_time
-from guard.system.processes import run
+from guard.system.processes import run_tool
 
 _PROC = Path("/proc")
 _TICK = 1 / os.sysconf("SC_CLK_TCK")
@@ -31,7 +31,6 @@ _PS_LINE = re.compile(
 _FIRST_LOOK_SECONDS = 0.02
 _LOOK_SECONDS = 0.25
 _DEATH_SECONDS = 10.0
-_PS_SECONDS = 5.0
 
 
 @dataclass(frozen=True)
@@ -118,23 +117,17 @@ def _from_proc(pid: int) -> Stat | None:
 
 
 def list_from_ps() -> Iterator[Stat]:
-    environ = {"PATH": os.environ.get("PATH", os.defpath), "LC_ALL": "C", "TZ": "UTC"}
-    try:
-        done = run(_PS, environ=environ, time_limit=_PS_SECONDS)
-    except OSError:
-        return
-    for line in done.stdout.decode(errors="replace").splitlines():
+    for line in run_tool(*_PS).stdout.decode(errors="replace").splitlines():
         found = _PS_LINE.fullmatch(line)
         if found is None or found[4].encode()[:1] in _ENDED:
             continue
-        pid, parent, group = int(found[1]), int(found[2]), int(found[3])
         began = " ".join(found[6].split())
         moment = datetime.strptime(began, "%a %b %d %H:%M:%S %Y").replace(tzinfo=UTC)
         yield Stat(
-            pid=pid,
+            pid=int(found[1]),
             name=os.path.basename(found[7])[:64],
-            parent=parent,
-            group=group,
+            parent=int(found[2]),
+            group=int(found[3]),
             session=0,
             cpu_seconds=_seconds(found[5]),
             started_at=moment.timestamp(),
@@ -209,7 +202,7 @@ class ProcessTree:
             if time.monotonic() > deadline:
                 names = ", ".join(f"{one.pid} ({one.name})" for one in living[:5])
                 raise Refused(
-                    f"killed, but not ended within {_DEATH_SECONDS:g} s: process {names}",
+                    f"guard killed process {names}, but it has not ended within {_DEATH_SECONDS:g} s",
                     "it belongs to another user or hangs in the kernel: end it by hand, then try again",
                 )
 
@@ -250,7 +243,7 @@ def _children(stats: Mapping[int, Stat], parents: set[int]) -> set[int]:
 def _stats() -> dict[int, Stat]:
     stats = {stat.pid: stat for stat in list_processes()}
     if os.getpid() not in stats:
-        raise Refused("the processes of this machine cannot be listed", "check /proc, or ps")
+        raise Refused("guard cannot list the processes of this machine", "check /proc, or ps")
     return stats
 
 

@@ -14,6 +14,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from time import monotonic
 
+from guard.core.base.text import escape
 from guard.system.signals import defer_signals
 
 _LOOK_SECONDS = 0.05
@@ -23,6 +24,7 @@ _PIECE = 65536
 _MOST_PIECES = 256
 _PIPE_BYTES = 1024**2
 """Two programs that hand on much work take turns less often."""
+_TOOL_SECONDS = 5.0
 
 
 @dataclass(frozen=True)
@@ -34,6 +36,11 @@ class Finished:
     stderr: bytes
     overflowed: bool = False
     """Whether it printed more than was allowed."""
+
+    @property
+    def message(self) -> str:
+        """What it printed on stderr, in one line and safe for a terminal."""
+        return escape("; ".join(self.stderr.decode(errors="replace").strip().splitlines()))
 
 
 def start(
@@ -96,6 +103,15 @@ def run(
         if process is not None:
             end_group(process)
         raise
+
+
+def run_tool(*argv: str) -> Finished:
+    """Run a tool of the system, such as `ps`, with its times in UTC; its code is None if it cannot be run."""
+    environ = {"PATH": os.environ.get("PATH", os.defpath), "LC_ALL": "C", "TZ": "UTC"}
+    try:
+        return run(argv, environ=environ, time_limit=_TOOL_SECONDS)
+    except OSError:
+        return Finished(None, b"", b"")
 
 
 def run_on_stderr(
@@ -265,21 +281,15 @@ class FedProcess:
 
 @contextmanager
 def feed(
-    argv: Sequence[str],
-    *,
-    environ: Mapping[str, str],
-    time_limit: float,
-    cwd: str | os.PathLike[str] | None = None,
-    lends: Sequence[int] = (),
+    argv: Sequence[str], environ: Mapping[str, str], time_limit: float, lends: Sequence[int] = ()
 ) -> Iterator[FedProcess]:
-    """Run a program that reads what is written to it; it does not outlive the block."""
+    """Run a program in the root folder while it is given its input; it does not outlive the block."""
     process: subprocess.Popen[bytes] | None = None
     program: FedProcess | None = None
+    output = subprocess.DEVNULL
     try:
         with defer_signals():
-            process = start(
-                argv, environ, cwd, stdout=subprocess.DEVNULL, buffer=_PIPE_BYTES, lends=lends
-            )
+            process = start(argv, environ, os.sep, stdout=output, buffer=_PIPE_BYTES, lends=lends)
         assert process.stdin is not None
         with suppress(OSError, AttributeError):
             fcntl.fcntl(process.stdin, fcntl.F_SETPIPE_SZ, _PIPE_BYTES)

@@ -337,11 +337,13 @@ def break_head(project: Path) -> None:
 @pytest.mark.parametrize(
     ("act", "words"),
     [
-        pytest.param(lose_the_baseline, "not in the repository any more", id="baseline-collected"),
+        pytest.param(
+            lose_the_baseline, "the repository no longer has the commit", id="baseline-collected"
+        ),
         pytest.param(cut_history, "shallow", id="history-cut-off"),
         pytest.param(break_head, "does not lead to a commit", id="head-leads-nowhere"),
         pytest.param(lambda p: shutil.rmtree(p / ".git"), "", id="no-git-directory"),
-        pytest.param(shutil.rmtree, "gone", id="no-work-tree"),
+        pytest.param(shutil.rmtree, "no longer exists", id="no-work-tree"),
     ],
 )
 def test_what_cannot_be_told_is_an_error(project: Path, act: Act, words: str) -> None:
@@ -360,7 +362,7 @@ def test_a_strange_repository_tells_nothing(project: Path, tmp_path: Path) -> No
     git(other, "config", "user.name", "Other")
     git(other, "config", "user.email", "other@example.com")
     commit(other, "strange.txt")
-    with pytest.raises(RepositoryProblem, match="not in the repository any more"):
+    with pytest.raises(RepositoryProblem, match="the repository no longer has the commit"):
         since(began(project), other)
     with pytest.raises(RepositoryProblem, match="not in the repository in which"):
         since(Ground(str(project), None, ()), other)
@@ -378,7 +380,7 @@ def test_too_many_commits_are_an_error(project: Path, monkeypatch: pytest.Monkey
     for name in ("one", "two", "three"):
         commit(project, name)
     monkeypatch.setattr(changed_paths, "MOST_COMMITS", 3)
-    with pytest.raises(RepositoryProblem, match="3 new commits or more"):
+    with pytest.raises(RepositoryProblem, match="there are 3 new commits or more"):
         since(ground, project)
 
 

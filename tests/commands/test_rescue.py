@@ -278,7 +278,7 @@ def test_without_its_git_directory_there_is_only_a_snapshot(begun: Path) -> None
     shutil.rmtree(begun / ".git")
     found = rescue(code=1)
     assert (found["reason"], found["commits"]) == ("not_plain:git", [])
-    assert ".git is gone" in found["detail"]
+    assert ".git no longer exists" in found["detail"]
     [*_, last] = run("snapshots", "--format", "json").json["snapshots"]
     assert (last["id"], last["unpromoted"]) == (found["snapshot"]["id"], True)
 

@@ -185,7 +185,7 @@ def test_a_bare_repository_has_no_work_tree(tmp_path: Path) -> None:
     for folder in (tmp_path / "bare", tmp_path / "bare" / "refs"):
         result = run("where", cwd=folder)
         assert (result.code, result.out) == (4, "")
-        assert "is a bare repository or the inside of one" in result.err
+        assert "has no work tree: it is a bare repository, or a git directory" in result.err
 
 
 @pytest.mark.parametrize("words", [[], ["--repo", "."]], ids=["by the folder", "by --repo"])
@@ -194,7 +194,7 @@ def test_no_repository_is_exit_4(words: list[str], tmp_path: Path) -> None:
     assert (result.code, result.out) == (4, "")
     first, hint = result.err.splitlines()
     assert first == f"guard: {tmp_path} is not in a git repository"
-    assert hint.startswith("hint: go to one")
+    assert hint.startswith("hint: change to a repository")
 
 
 def test_a_named_workspace_needs_no_repository(tmp_path: Path) -> None:

@@ -16,7 +16,7 @@ from guard.core.work.leftovers import Uncommitted, files_changed_since
 from guard.errors import RepositoryProblem
 from guard.git.dirty import MOST_LISTED, read_dirty
 from tests.support import TIME_LIMIT, commit, git, write
-from tests.support.baselines import left_since, located, taken
+from tests.support.baselines import left_since, reader, taken
 
 Act = Callable[[Path], Any]
 
@@ -33,7 +33,7 @@ def project(repository: Path) -> Path:
 
 
 def found(project: Path) -> dict[str, DirtyFile]:
-    return {file.path: file for file in read_dirty(located(project), os.environ).files}
+    return {file.path: file for file in read_dirty(reader(project)).files}
 
 
 def stage(project: Path, name: str, text: str) -> None:
@@ -245,9 +245,7 @@ def test_what_an_iteration_left_is_not_the_users_at_the_next_baseline(project: P
     write(project / "folder/c.txt", "agents\n")
     left = left_since(first, project)
     carried = tuple(
-        file
-        for file in read_dirty(located(project), os.environ).files
-        if file.path in left.unstaged
+        file for file in read_dirty(reader(project)).files if file.path in left.unstaged
     )
     write(project / "folder/c.txt", "users, afterwards\n")
     second = taken(project, carried)
@@ -304,7 +302,7 @@ def test_a_file_of_the_users_is_told_from_very_many_new_ones_beside_it(project: 
     baseline = taken(project)
     for number in range(MOST_LISTED + 1):
         write(project / f"{number}.txt", "x")
-    now = read_dirty(located(project), os.environ, like=baseline.dirty)
+    now = read_dirty(reader(project), baseline.dirty)
     left = files_changed_since(baseline.dirty, now.files)
     assert [file.path for file in left] == ["./"]
     assert sorted(now.paths(left)) == sorted(b"%d.txt" % n for n in range(MOST_LISTED + 1))

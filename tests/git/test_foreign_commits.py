@@ -268,7 +268,7 @@ def test_without_reflogs_what_was_pushed_counts_and_a_warning_says_so(
     work = work_since(baseline, repository)
     assert work.new_commits > 0
     assert work.warnings == (
-        "refs/remotes/origin/main has no reflog: what was pulled counts as made here",
+        "refs/remotes/origin/main has no reflog: guard counts pulled commits as new",
     )
 
 

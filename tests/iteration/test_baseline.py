@@ -79,7 +79,7 @@ def test_a_baseline_that_is_gone_for_good_is_an_error(project: Path) -> None:
     git(project, "reflog", "expire", "--expire=now", "--all")
     git(project, "gc", "-q", "--prune=now")
     with pytest.raises(
-        RepositoryProblem, match="the baseline is not in the repository any more"
+        RepositoryProblem, match="the repository no longer has the baseline"
     ) as caught:
         work_since(baseline, project)
     assert "guard baseline" in (caught.value.hint or "")
@@ -101,7 +101,7 @@ def test_another_repository_in_its_place_is_an_error(project: Path) -> None:
         "-m",
         "x",
     )
-    with pytest.raises(RepositoryProblem, match="not in the repository any more"):
+    with pytest.raises(RepositoryProblem, match="the repository no longer has the baseline"):
         work_since(baseline, project)
 
 
@@ -112,7 +112,7 @@ def test_a_pin_that_was_deleted_is_told_and_not_needed(project: Path) -> None:
     commit(project, "new.txt")
     work = work_since(baseline, project)
     assert work.new_commits == 1
-    assert work.warnings == (f"{PIN} was moved or deleted since the baseline",)
+    assert work.warnings == (f"another program moved or deleted {PIN} since the baseline",)
 
 
 def test_a_pin_that_was_moved_is_not_believed(project: Path) -> None:
@@ -257,7 +257,7 @@ def test_a_shallow_clone(project: Path) -> None:
     git(clone, "fetch", "-q", "--unshallow")
     deeper = work_since(baseline, clone)
     assert (deeper.new_commits, deeper.imported) == (1, 0)
-    assert deeper.warnings == ("where the shallow history ends was changed since the baseline",)
+    assert deeper.warnings == ("the shallow history ends elsewhere than at the baseline",)
 
 
 def test_a_forged_end_of_history_brings_no_old_commits_back(project: Path) -> None:
@@ -267,7 +267,7 @@ def test_a_forged_end_of_history_brings_no_old_commits_back(project: Path) -> No
     git(project, "commit", "-q", "--allow-empty", "-m", "Empty")
     work = work_since(baseline, project)
     assert (work.new_commits, work.empty) == (0, 1)
-    assert work.warnings == ("where the shallow history ends was changed since the baseline",)
+    assert work.warnings == ("the shallow history ends elsewhere than at the baseline",)
 
 
 def test_a_fetch_of_limited_depth_does_not_break_the_count(project: Path) -> None:
@@ -315,7 +315,7 @@ def test_stashed_work_is_told(project: Path) -> None:
     dropped = work_since(baseline, project)
     assert (dropped.stashed, dropped.warnings) == (
         (newest,),
-        ("1 stashed change of before are gone",),
+        ("the stash has lost 1 earlier change",),
     )
 
 
@@ -451,7 +451,7 @@ def test_damage_is_an_error_and_never_no_work(damage: object, said: str, project
     assert callable(damage)
     damage(project)
     for attempt in (
-        lambda: read_history(repository, baseline, os.environ),
+        lambda: read_history(RepositoryReader(repository, os.environ), baseline),
         lambda: recorded(project),
     ):
         with pytest.raises(RepositoryProblem, match=said):
@@ -472,16 +472,16 @@ def test_a_git_dir_that_is_gone_is_an_error(project: Path) -> None:
     gone = type(repository)(
         repository.root, repository.git_dir, repository.common_dir, git_dir_exists=False
     )
-    with pytest.raises(RepositoryProblem, match="is gone"):
-        read_history(gone, baseline, os.environ)
+    with pytest.raises(RepositoryProblem, match="no longer exists"):
+        read_history(RepositoryReader(gone, os.environ), baseline)
 
 
 def test_a_git_that_does_not_end_is_an_error(project: Path, tmp_path: Path) -> None:
     baseline = taken(project)
     write(tmp_path / "bin" / "git", "#!/bin/sh\nsleep 60\n").chmod(0o755)
     slow = {**os.environ, "PATH": f"{tmp_path}/bin:{os.environ['PATH']}"}
-    with pytest.raises(RepositoryProblem, match=r"git took longer than 0.2 s: git for-each-ref"):
-        read_history(located(project), baseline, slow, 0.2)
+    with pytest.raises(RepositoryProblem, match=r"`git for-each-ref` took longer than 0.2 s"):
+        read_history(RepositoryReader(located(project), slow, 0.2), baseline)
 
 
 def test_reflogs_read_by_git_say_the_same(project: Path) -> None:

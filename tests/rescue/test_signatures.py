@@ -130,7 +130,8 @@ def test_a_program_that_waits_for_a_person_is_not_waited_for(
     user("gpg.ssh.program", script(key.with_name("asks"), f"echo x >> {times}; exec sleep 600"))
     result = rescued(repository, workspace, time_limit=60)
     assert signed(repository, result) == [False, False]
-    waited = result.detail.partition("not signed: git took longer than ")[2].partition(" s")[0]
+    assert "not signed: `git commit-tree` took longer than " in result.detail
+    waited = result.detail.partition("took longer than ")[2].partition(" s")[0]
     assert 0 < float(waited) < 30
     assert times.read_text() == "x\n"
 

@@ -107,7 +107,7 @@ def test_a_log_cut_at_any_byte_is_read_up_to_the_last_whole_change(
     assert len(entries) == EVENTS + 1
     _without_views(written)
     size = (written / LIVE).stat().st_size
-    folder = Folder.open(str(written))
+    folder = Folder.open(written)
     assert folder
     with folder:
         for cut in range(size - part, -1, -4):
@@ -133,7 +133,7 @@ def test_views_of_a_log_that_was_cut_are_right_or_refused(
     ]
     size = (written / LIVE).stat().st_size
     refused = 0
-    folder = Folder.open(str(written))
+    folder = Folder.open(written)
     assert folder
     with folder:
         for cut in range(size - 1 - part, -1, -4):
@@ -183,7 +183,7 @@ def test_every_flipped_bit_is_found_at_its_record(written: Path, bit: int) -> No
     last_newline = len(data) - 1
     begins = [0, *(entry.position.offset for entry in entries)]
     descriptor = os.open(written / LIVE, os.O_RDWR)
-    folder = Folder.open(str(written))
+    folder = Folder.open(written)
     assert folder
     flips = 0
     with folder:

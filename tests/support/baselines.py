@@ -12,6 +12,7 @@ from guard.core.work.leftovers import Uncommitted, find_leftovers
 from guard.git.dirty import read_dirty
 from guard.git.history import read_history
 from guard.git.locate import Repository, find_repository
+from guard.git.reader import RepositoryReader
 from guard.iteration import baseline as baselines
 from tests.support.events import MOMENT
 
@@ -21,6 +22,10 @@ KEY = "project-0d5c9e4ad041"
 def located(folder: Path) -> Repository:
     """The repository of a folder."""
     return find_repository(folder, lambda _: None)
+
+
+def reader(folder: Path) -> RepositoryReader:
+    return RepositoryReader(located(folder), os.environ)
 
 
 def recorded(folder: Path, carried: tuple[DirtyFile, ...] = ()) -> BaselineRecorded:
@@ -40,10 +45,10 @@ def taken(folder: Path, carried: tuple[DirtyFile, ...] = ()) -> Baseline:
 
 def work_since(baseline: Baseline, folder: Path, others: Container[str] = ()) -> Work:
     """The new work since a baseline, beside iterations on these refs."""
-    return count_work(read_history(located(folder), baseline, os.environ, others=others))
+    return count_work(read_history(reader(folder), baseline, others))
 
 
 def left_since(baseline: Baseline, folder: Path) -> Uncommitted:
     """What was left uncommitted since a baseline."""
-    now = read_dirty(located(folder), os.environ, like=baseline.dirty)
+    now = read_dirty(reader(folder), baseline.dirty)
     return find_leftovers(baseline.dirty, now.files)

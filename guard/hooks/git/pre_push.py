@@ -130,7 +130,7 @@ def _patches(environ: Mapping[str, str]) -> Iterator[tuple[str, float]]:
 
 def _uncommitted(guard: Invocation) -> tuple[str, ...]:
     # As a check counts it: also files that git is told to ignore changes of, and those in submodules.
-    found = read_dirty(guard.repository, guard.environ)
+    found = read_dirty(RepositoryReader(guard.repository, guard.environ))
     return tuple(map(os.fsdecode, found.paths(found.files)))
 
 

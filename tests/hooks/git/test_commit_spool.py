@@ -51,7 +51,7 @@ def test_what_makes_no_sense_is_said_and_deleted(name: str, repository: Path) ->
     for parent in (folder(repository), *list(folder(repository).parents)[:2]):
         parent.chmod(0o700)
     guard = Invocation()
-    opened = Folder.open(str(folder(repository)))
+    opened = Folder.open(folder(repository))
     assert opened is not None
     with opened:
         assert len(list(ingest_commits(guard, None, opened))) == 1
