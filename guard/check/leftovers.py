@@ -121,7 +121,8 @@ class Leftovers:
 
     def _plan_by_agent(self, changes: Sequence[Changed]) -> list[Group]:
         """Ask the agent for its plan of the commits; the rules plan them where it has none that is sound."""
-        from guard.probe import Topic, consult
+        from guard.probe import consult
+        from guard.probe.base import Topic
 
         subject = self.subject
         prompt = planning_prompt(changes)

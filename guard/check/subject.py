@@ -25,7 +25,7 @@ from guard.iteration.process_watch import MARK
 from guard.system.process_identity import is_alive
 
 if TYPE_CHECKING:
-    from guard.probe import ProbeQuestion, Topic
+    from guard.probe.base import ProbeQuestion, Topic
 
 _LONGEST_BY_HAND = timedelta(hours=12)
 """How long before a baseline an iteration without a guard may have begun and still be under way."""
@@ -88,7 +88,7 @@ class CheckSubject:
                     yield spell(tree.branch)
 
     def question(self, most_seconds: float = inf, topic: "Topic | None" = None) -> "ProbeQuestion":
-        from guard.probe import ProbeQuestion
+        from guard.probe.base import ProbeQuestion
 
         assert self.agent is not None
         check = self.settings.completion_check

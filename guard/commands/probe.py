@@ -35,7 +35,8 @@ def command(
 
     Exit code 0 if the agent answers; 13 at a usage limit, with retry_at; 15 if there is no answer, with the reason.
     """
-    from guard.probe import ProbeQuestion, ask
+    from guard.probe import ask
+    from guard.probe.base import ProbeQuestion
 
     flags = {
         "completion_check.agent": agent or ("command" if probe_command else None),

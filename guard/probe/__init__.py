@@ -9,24 +9,12 @@ from collections.abc import Callable
 from importlib import import_module
 from time import monotonic
 
+from guard.core.classify import AGENTS
 from guard.core.hooks.event_kinds import PROBE
-from guard.core.probe.answer import Answer, ProbeFailure, ProbeResult
+from guard.core.probe.answer import ProbeResult
 from guard.errors import Refused, WrongUsage
 from guard.probe.attempt import ProbeAttempt
-from guard.probe.base import Cli, ProbeQuestion, Topic
-
-__all__ = [
-    "AGENTS",
-    "Answer",
-    "ProbeFailure",
-    "ProbeQuestion",
-    "ProbeResult",
-    "Topic",
-    "ask",
-    "consult",
-]
-
-AGENTS = ("claude", "codex", "gemini", "qwen", "opencode", "copilot", "command")
+from guard.probe.base import Cli, ProbeQuestion
 
 _MODEL = re.compile(r"[A-Za-z0-9][\w.:/@\[\]-]{0,127}")
 _MOST_ATTEMPTS = 3

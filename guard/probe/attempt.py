@@ -12,7 +12,7 @@ from datetime import datetime
 from pathlib import Path
 from time import monotonic
 
-from guard.core.base.text import escape
+from guard.core.base.text import escape, fit_line
 from guard.core.probe.answer import (
     LASTING,
     MOST_BYTES,
@@ -93,29 +93,23 @@ class ProbeAttempt:
         if finished.overflowed:
             detail = f"it printed more than {MOST_BYTES} bytes"
             return self._result(failure="unreadable", detail=detail)
+        if finished.code is not None:
+            try:
+                self._output = self._cli.read(finished.stdout)
+                if finished.code == 0 and self._output.text is not None:
+                    return self._read_answer(self._output.text)
+            except BadAnswer as error:
+                if finished.code == 0:
+                    return self._result(failure="unreadable", detail=str(error))
+        question = self._question
+        failure, detail, retry_at = classify_failure(finished, question.agent, question.now)
         if finished.code is None:
-            return self._judge_late(finished)
-        try:
-            self._output = self._cli.read(finished.stdout)
-            if finished.code == 0 and self._output.text is not None:
-                return self._read_answer(self._output.text)
-        except BadAnswer as error:
-            if finished.code == 0:
-                return self._result(failure="unreadable", detail=str(error))
-        failure, detail, retry_at = classify_failure(
-            finished, self._question.agent, self._question.now
-        )
+            # A program that waits for a limit or an outage to end takes all the time that it gets.
+            late = f"no answer within {question.time_limit:g} s"
+            if failure not in ("limited", "overloaded"):
+                return self._result(failure="timeout", detail=late)
+            detail = f"{late}: {detail}"
         return self._result(failure=failure, detail=detail, retry_at=retry_at)
-
-    def _judge_late(self, finished: Finished) -> ProbeResult:
-        # A program that waits for a limit or an outage to end takes all the time that it gets.
-        late = f"no answer within {self._question.time_limit:g} s"
-        failure, detail, retry_at = classify_failure(
-            finished, self._question.agent, self._question.now
-        )
-        if failure in ("limited", "overloaded"):
-            return self._result(failure=failure, detail=f"{late}: {detail}", retry_at=retry_at)
-        return self._result(failure="timeout", detail=late)
 
     def _read_answer(self, text: bytes) -> ProbeResult:
         if self._question.topic is not None:
@@ -138,19 +132,14 @@ class ProbeAttempt:
             answer=answer,
             failure=failure,
             lasting=failure in LASTING,
-            detail=_short(detail, _DETAIL_LENGTH),
+            detail=fit_line(escape(detail), _DETAIL_LENGTH),
             retry_at=retry_at,
             agent=self._question.agent,
-            session=None if session is None else _short(session, _SESSION_LENGTH),
+            session=None if session is None else fit_line(escape(session), _SESSION_LENGTH),
             elapsed_seconds=round(monotonic() - self._began, 3),
             cost_usd=self._output.cost_usd,
             tokens=self._output.tokens,
         )
-
-
-def _short(text: str, length: int) -> str:
-    shown = escape(text)
-    return shown if len(shown) <= length else f"{shown[: length - 1]}…"
 
 
 def classify_failure(

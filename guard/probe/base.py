@@ -1,13 +1,14 @@
 """The description of an agent's CLI for probes: how to call it, and where the answer is in its output."""
 
+import json
 import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from functools import cached_property
 from pathlib import Path
-from typing import Any
 
+from guard.core.base.event_values import Event
 from guard.core.base.json_text import loads
 from guard.core.probe.answer import BadAnswer, ProbeFailure, answer_schema, probe_question
 
@@ -122,9 +123,6 @@ class CannotAsk(Exception):
         self.detail = detail
 
 
-Event = Mapping[str, Any]
-
-
 def read_events(output: bytes) -> list[Event]:
     """The objects in an output: one document, a list of them, or one to a line.
 
@@ -134,11 +132,8 @@ def read_events(output: bytes) -> list[Event]:
         whole = loads(output)
     except ValueError:
         return [_event(line) for line in output.splitlines() if line.lstrip()[:1] == b"{"]
-    return [
-        event
-        for event in (whole if isinstance(whole, list) else [whole])
-        if isinstance(event, dict)
-    ]
+    documents = whole if isinstance(whole, list) else [whole]
+    return [event for event in documents if isinstance(event, dict)]
 
 
 def _event(line: bytes) -> Event:
@@ -153,12 +148,13 @@ def last_event(found: Iterable[Event], kind: str) -> Event:
     return next((event for event in reversed(list(found)) if event.get("type") == kind), {})
 
 
-def inner_object(event: Event, *names: str) -> Event:
-    """The object at this place of an event; an empty one if there is none."""
-    for name in names:
-        value = event.get(name)
-        event = value if isinstance(value, Mapping) else {}
-    return event
+def read_result(result: Event, structured: str, tokens: int | None) -> ProbeOutput:
+    """Read the `result` event of Claude Code or Qwen Code; `structured` is its field with the answer as an object."""
+    if result.get("subtype") != "success" or result.get("is_error") is not False:
+        return ProbeOutput(None, tokens)
+    answer = result.get(structured)
+    text = json.dumps(answer) if answer is not None else result.get("result")
+    return ProbeOutput(encode_text(text), tokens)
 
 
 def encode_text(value: object) -> bytes | None:

@@ -10,6 +10,7 @@ import re
 from collections.abc import Mapping
 from pathlib import Path
 
+from guard.core.base.event_values import part_of
 from guard.core.base.json_text import loads
 from guard.probe import base
 
@@ -27,13 +28,9 @@ def _call(probe: base.ProbeCall) -> base.Call:
 
 def _read_output(output: bytes) -> base.ProbeOutput:
     result = base.last_event(base.read_events(output), "result")
-    usage = base.inner_object(result, "usage")
+    usage = part_of(result, "usage")
     tokens = base.sum_counts(*(value for name, value in usage.items() if name.endswith("_tokens")))
-    if result.get("subtype") != "success" or result.get("is_error") is not False:
-        return base.ProbeOutput(None, tokens)
-    structured = result.get("structured_output")
-    text = json.dumps(structured) if structured is not None else result.get("result")
-    return base.ProbeOutput(base.encode_text(text), tokens)
+    return base.read_result(result, "structured_output", tokens)
 
 
 CLI = base.Cli(base.fixed_program("claude"), _call, _read_output)

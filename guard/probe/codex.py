@@ -11,6 +11,7 @@ import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 
+from guard.core.base.event_values import part_of
 from guard.probe import base
 
 _MOST_BYTES = 4 * 1024 * 1024
@@ -54,9 +55,7 @@ def _read_output(output: bytes) -> base.ProbeOutput:
     ends = [event["type"] for event in found if str(event.get("type")).startswith("turn.")]
     if ends[-1:] != ["turn.completed"]:
         return base.ProbeOutput(None)
-    items = [
-        base.inner_object(event, "item") for event in found if event.get("type") == "item.completed"
-    ]
+    items = [part_of(event, "item") for event in found if event.get("type") == "item.completed"]
     return base.ProbeOutput(base.encode_text(base.last_event(items, "agent_message").get("text")))
 
 

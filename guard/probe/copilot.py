@@ -5,6 +5,7 @@ The login is linked; hooks are off, and only tools that read are on offer (it ta
 
 import json
 
+from guard.core.base.event_values import part_of
 from guard.probe import base
 from guard.probe.scratch import copy_session, link_files, make_folder
 
@@ -27,11 +28,8 @@ def _read_output(output: bytes) -> base.ProbeOutput:
     found = base.read_events(output)
     if base.last_event(found, "result").get("exitCode") != 0:
         return base.ProbeOutput(None)
-    return base.ProbeOutput(
-        base.encode_text(
-            base.inner_object(base.last_event(found, "assistant.message"), "data").get("content")
-        )
-    )
+    message = part_of(base.last_event(found, "assistant.message"), "data")
+    return base.ProbeOutput(base.encode_text(message.get("content")))
 
 
 CLI = base.Cli(base.fixed_program("copilot"), _call, _read_output)

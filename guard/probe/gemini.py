@@ -10,6 +10,7 @@ import os
 import re
 from pathlib import Path
 
+from guard.core.base.event_values import part_of
 from guard.probe import base
 from guard.probe.scratch import link_files, make_folder
 
@@ -66,13 +67,10 @@ def _head(path: Path, length: int) -> bytes:
 
 def _read_output(output: bytes) -> base.ProbeOutput:
     document = next(iter(base.read_events(output)), {})
-    models = base.inner_object(document, "stats", "models")
-    tokens = base.sum_counts(
-        *(base.inner_object(models, name, "tokens").get("total") for name in models)
-    )
-    return base.ProbeOutput(
-        None if "error" in document else base.encode_text(document.get("response")), tokens
-    )
+    models = part_of(document, "stats", "models")
+    tokens = base.sum_counts(*(part_of(models, name, "tokens").get("total") for name in models))
+    text = None if "error" in document else base.encode_text(document.get("response"))
+    return base.ProbeOutput(text, tokens)
 
 
 CLI = base.Cli(base.fixed_program("gemini"), _call, _read_output)

@@ -6,6 +6,7 @@ sessions: there is no way to have one that is not. Plugins stay on, because some
 
 import re
 
+from guard.core.base.event_values import part_of
 from guard.probe import base
 
 
@@ -22,14 +23,12 @@ def _call(probe: base.ProbeCall) -> base.Call:
 
 def _read_output(output: bytes) -> base.ProbeOutput:
     found = base.read_events(output)
-    steps = [
-        base.inner_object(event, "part") for event in found if event.get("type") == "step_finish"
-    ]
-    tokens = base.sum_counts(*(base.inner_object(step, "tokens").get("total") for step in steps))
+    steps = [part_of(event, "part") for event in found if event.get("type") == "step_finish"]
+    tokens = base.sum_counts(*(part_of(step, "tokens").get("total") for step in steps))
     cost = base.sum_dollars(step.get("cost") for step in steps)
     stopped = bool(steps) and steps[-1].get("reason") == "stop"
     failed = any(event.get("type") == "error" for event in found)
-    text = base.encode_text(base.inner_object(base.last_event(found, "text"), "part").get("text"))
+    text = base.encode_text(part_of(base.last_event(found, "text"), "part").get("text"))
     return base.ProbeOutput(text if stopped and not failed else None, tokens, cost)
 
 

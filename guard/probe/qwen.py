@@ -6,6 +6,7 @@ Where the session is not found (a runtime folder that a settings file names), th
 
 import json
 
+from guard.core.base.event_values import part_of
 from guard.probe import base
 from guard.probe.scratch import copy_session
 
@@ -28,17 +29,10 @@ def _runtime_folder(probe: base.ProbeCall) -> dict[str, str]:
 def _read_output(output: bytes) -> base.ProbeOutput:
     found = base.read_events(output)
     result = base.last_event(found, "result")
-    messages = [
-        base.inner_object(event, "message", "usage")
-        for event in found
-        if event.get("type") == "assistant"
-    ]
-    tokens = base.sum_counts(*(usage.get("total_tokens") for usage in messages))
-    if result.get("subtype") != "success" or result.get("is_error") is not False:
-        return base.ProbeOutput(None, tokens)
-    structured = result.get("structured_result")
-    text = json.dumps(structured) if structured is not None else result.get("result")
-    return base.ProbeOutput(base.encode_text(text), tokens)
+    messages = (event for event in found if event.get("type") == "assistant")
+    usages = (part_of(message, "message", "usage") for message in messages)
+    tokens = base.sum_counts(*(usage.get("total_tokens") for usage in usages))
+    return base.read_result(result, "structured_result", tokens)
 
 
 CLI = base.Cli(base.fixed_program("qwen"), _call, _read_output)

@@ -8,7 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from guard.probe import ProbeQuestion, ProbeResult, ask
+from guard.core.probe.answer import ProbeResult
+from guard.probe import ask
+from guard.probe.base import ProbeQuestion
 from tests.agent_clis.status import QUESTION, status
 from tests.support import write
 from tests.support.agent_clis import AgentCli, session_in

@@ -9,7 +9,9 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from guard.probe import ProbeQuestion, ProbeResult, ask
+from guard.core.probe.answer import ProbeResult
+from guard.probe import ask
+from guard.probe.base import ProbeQuestion
 
 NOW = datetime(2026, 1, 31, 12, 0, tzinfo=UTC)
 SESSION = "9e698464-80b9-4e96-82af-460aaa9dab46"

@@ -8,8 +8,10 @@ from time import monotonic
 
 import pytest
 
+from guard.core.probe.answer import ProbeResult
 from guard.errors import Refused, WrongUsage
-from guard.probe import ProbeQuestion, ProbeResult, _retry_overloaded, ask
+from guard.probe import _retry_overloaded, ask
+from guard.probe.base import ProbeQuestion
 from guard.system.process_identity import is_alive
 from guard.system.processes import run
 from tests.probe.standin import NOW, SESSION, asked, stand_in

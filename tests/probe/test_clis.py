@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
+from guard.core.classify import AGENTS
 from guard.core.probe.answer import answer_schema
-from guard.probe import AGENTS
 from tests.probe.standin import FORK, NOW, OPENCODE_SESSION, SESSION, asked, stand_in
 from tests.support import write
 

@@ -7,9 +7,11 @@ from typing import Any
 
 import pytest
 
+from guard.core.classify import AGENTS
 from guard.core.rescue.agent_plan import PLAN_SCHEMA, planning_prompt, read_plan
 from guard.core.rescue.groups import Changed
-from guard.probe import AGENTS, ProbeQuestion, Topic, consult
+from guard.probe import consult
+from guard.probe.base import ProbeQuestion, Topic
 from tests.probe.standin import NOW, OPENCODE_SESSION, SESSION
 from tests.probe.test_clis import sessions
 from tests.support import write
