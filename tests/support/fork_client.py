@@ -17,6 +17,8 @@ from collections.abc import Mapping, Sequence
 from contextlib import closing
 from pathlib import Path
 
+from coverage import Coverage
+
 _ROOT = Path(__file__).resolve().parents[2]
 _READ_AT_START = ("PYTHON", "LC_", "LANG", "COVERAGE_", "COV_")
 """How the variables begin that Python, or what measures its coverage, reads when it starts."""
@@ -32,10 +34,17 @@ class Prepared:
         kept = {name: value for name, value in os.environ.items() if _is_kept(name)}
         environ = {**kept, "LC_ALL": "C.UTF-8"}
         self._environ = _read_at_start(environ)
+        measured = ["--measured"] if Coverage.current() else []
         self._control, theirs = socket.socketpair()
         with theirs:
             self._process = subprocess.Popen(
-                [sys.executable, "-m", "tests.support.fork_server", str(theirs.fileno())],
+                [
+                    sys.executable,
+                    "-m",
+                    "tests.support.fork_server",
+                    str(theirs.fileno()),
+                    *measured,
+                ],
                 cwd=_ROOT,
                 env=environ,
                 stdin=subprocess.DEVNULL,

@@ -1,9 +1,11 @@
-"""`python -m tests.support.fork_server FD`: forks a guard for each call that comes over a socket, and tells how it ended.
+"""`python -m tests.support.fork_server FD [--measured]`: forks a guard for each call that comes over a socket.
 
-It has imported all of guard and has one thread, so it may fork. What it says and is told is in `tests.support.fork_client`.
+It tells how each ended. It has imported all of guard and has one thread, so it may fork. What it says and is told is in
+`tests.support.fork_client`.
 """
 
 import gc
+import itertools
 import json
 import os
 import pkgutil
@@ -16,12 +18,20 @@ import threading
 import time
 from contextlib import suppress
 from importlib import import_module
+from pathlib import Path
+
+from coverage import Coverage
 
 from tests.support.fork_client import NUMBER, number, received
 
+_MEASURED_EVERY = 10
+"""A call that is measured takes twice its time, so one in ten is: what they cover is a lower bound of what all do."""
+_ROOT = Path(__file__).resolve().parents[2]
 
-def _serve(control: socket.socket) -> str | None:
-    """Fork a child for each call, and tell how it ended; in a child, return when it is the process that was asked for."""
+
+def _serve(control: socket.socket) -> tuple[int, str | None]:
+    """Fork a child for each call, and tell how it ended; in the child, return the number and the script of its call."""
+    calls = itertools.count()
     signal.signal(signal.SIGCHLD, lambda *_: None)
     woken, waking = socket.socketpair()
     waking.setblocking(False)
@@ -39,6 +49,7 @@ def _serve(control: socket.socket) -> str | None:
                 asked, given, _, _ = socket.recv_fds(control, 1, 5)
                 if not asked:
                     os._exit(0)
+                call = next(calls)
                 if pid := os.fork():
                     for one in given[1:]:
                         os.close(one)
@@ -48,7 +59,7 @@ def _serve(control: socket.socket) -> str | None:
                 signal.signal(signal.SIGCHLD, signal.SIG_DFL)
                 for other in (control, woken, waking, *running.values()):
                     other.close()
-                return _become(given)
+                return call, _become(given)
 
 
 def _tell_ends(running: dict[int, socket.socket]) -> None:
@@ -79,16 +90,31 @@ def _become(given: list[int]) -> str | None:
 
 
 def _main() -> None:
+    is_measured = "--measured" in sys.argv
+    imports, of_call = _coverage(), _coverage()
+    of_call.set_option("run:patch", ["_exit"])
+    if is_measured:
+        imports.start()
     import guard
 
     for module in pkgutil.walk_packages(guard.__path__, "guard."):
         if not module.name.endswith("__main__"):
             import_module(module.name)
+    if is_measured:
+        imports.stop()
+        imports.save()
     gc.collect()
     gc.freeze()
     with socket.socket(fileno=int(sys.argv[1])) as control:
-        script = _serve(control)
+        call, script = _serve(control)
+    if is_measured and call % _MEASURED_EVERY == 0:
+        of_call.start()
     _run(script)
+
+
+def _coverage() -> Coverage:
+    # Its file is found from the folder of any call; what it warns of would stand in what guard prints.
+    return Coverage(data_file=_ROOT / ".coverage", data_suffix=True, messages=False)
 
 
 def _run(script: str | None) -> None:
