@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from guard.core.agents.report import AgentReport, AgentsReport, TaskStatus
     from guard.core.check.report import CheckReport
     from guard.core.classify import Classification
-    from guard.iteration.baseline import Baseline
+    from guard.core.iteration.baseline import Baseline
 
 Where = str | Path | None
 """The type of `workspace` and `repo`, which have the meaning of `--workspace` and `--repo` on the command line."""

@@ -26,7 +26,6 @@ from guard.core.work.leftovers import count_replaced, find_leftovers
 from guard.errors import RepositoryProblem
 from guard.git.dirty import Dirty
 from guard.git.history import read_history
-from guard.git.reader import RepositoryReader
 from guard.git.refs import head_and_refs_stamp
 from guard.hooks.ingest import ingest_hooks
 from guard.iteration.attribution import LeftByIteration, left_by_iteration
@@ -134,14 +133,10 @@ class Check:
         self.team.record_end_of_host()
 
     def _gather(self) -> Evidence:
-        subject, limit = self.subject, self.subject.git_limit
-        repository, environ, baseline = subject.repository, subject.environ, subject.baseline
-        self._stamp = head_and_refs_stamp(repository)
-        git = RepositoryReader(repository, environ, limit)
+        subject, baseline, git = self.subject, self.subject.baseline, self.subject.git
+        self._stamp = head_and_refs_stamp(subject.repository)
         work = count_work(read_history(git, baseline, subject.other_refs()))
-        self._found = left_by_iteration(
-            repository, baseline, environ, limit, aside=self._found.aside, away=self._away
-        )
+        self._found = left_by_iteration(git, baseline, aside=self._found.aside, away=self._away)
         self._away = ()  # From the first look on this guard is watching.
         dirty, aside = self._found.dirty.files, self._found.aside
         team = self.team.look()
@@ -159,7 +154,7 @@ class Check:
             living=self._busiest(team.living),
             team=team.team,
             probes=tuple(self._probes),
-            open_tasks=count_open_tasks(repository.root, subject.spec, subject.settings),
+            open_tasks=count_open_tasks(subject.repository.root, subject.spec, subject.settings),
             rescue=self._rescue,
         )
 

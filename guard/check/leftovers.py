@@ -21,7 +21,6 @@ from guard.core.work.count import CommitLine, count_work
 from guard.errors import GuardError
 from guard.git.dirty import Dirty
 from guard.git.history import read_history
-from guard.git.reader import RepositoryReader
 from guard.rescue import rescue
 from guard.rescue.order import Orders
 from guard.rescue.users_program import ExpectedCommits, UsersProgram
@@ -201,8 +200,7 @@ class Leftovers:
 
     def _commits(self) -> tuple[CommitLine, ...]:
         # Those with work in them, the newest first; a program may mark its own as guard does.
-        subject, baseline = self.subject, self.subject.baseline
-        git = RepositoryReader(subject.repository, subject.environ, subject.git_limit)
-        facts = read_history(git, baseline, subject.other_refs())
+        subject = self.subject
+        facts = read_history(subject.git, subject.baseline, subject.other_refs())
         unmarked = {oid: commit._replace(rescued=False) for oid, commit in facts.commits.items()}
         return count_work(replace(facts, commits=unmarked)).commits

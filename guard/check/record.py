@@ -9,7 +9,6 @@ from guard import team as teams
 from guard.agents import registry
 from guard.check.check import Check
 from guard.check.subject import CheckSubject
-from guard.context.ids import new_id
 from guard.core.agents.agent import BY_VERDICT
 from guard.core.check.events import CheckMade
 from guard.core.check.evidence import Policy
@@ -21,7 +20,7 @@ from guard.core.iteration.run import RUN, OpenIteration
 from guard.core.rescue.events import RescueMade
 from guard.core.snapshots.snapshot import Rescue
 from guard.errors import GuardError
-from guard.iteration.current import is_other_guard_alive
+from guard.iteration.current import event_fields, is_other_guard_alive
 from guard.store import Change
 
 Feeds = Literal["never", "with_work", "always"]
@@ -82,11 +81,7 @@ def _end_iteration(
     iteration, verdict = subject.iteration, result.verdict
     change.append(
         IterationEnded(
-            at=now,
-            id=new_id(),
-            run=iteration.run,
-            iteration=iteration.number,
-            worktree=subject.guard.worktree_key,
+            **event_fields(subject.guard, iteration, now),
             status=verdict.status,
             reason=verdict.reason,
             elapsed_seconds=max(0.0, (now - opened.started_at).total_seconds()),
@@ -122,11 +117,7 @@ def _check_event(
     seen, verdict = result.evidence, result.verdict
     costs = [probe.cost_usd for probe in seen.probes if probe.cost_usd is not None]
     return CheckMade(
-        at=now,
-        id=new_id(),
-        run=subject.iteration.run,
-        iteration=subject.iteration.number,
-        worktree=subject.guard.worktree_key,
+        **event_fields(subject.guard, subject.iteration, now),
         status=verdict.status,
         reason=verdict.reason,
         detail=verdict.detail[:512],
@@ -150,11 +141,7 @@ def _check_event(
 
 def _rescue_event(subject: CheckSubject, now: datetime, rescue: Rescue) -> RescueMade:
     return RescueMade(
-        at=now,
-        id=new_id(),
-        run=subject.iteration.run,
-        iteration=subject.iteration.number,
-        worktree=subject.guard.worktree_key,
+        **event_fields(subject.guard, subject.iteration, now),
         commits=rescue.commits,
         snapshot=rescue.snapshot.id if rescue.snapshot else None,
         held_back=rescue.held_back,

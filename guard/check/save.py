@@ -64,24 +64,14 @@ class WorkKeeper:
     def keep_lost(self, work: Work) -> None:
         """Pin the commits that the iteration threw away, and say where."""
         subject = self.subject
-        ref = keep_lost(
-            subject.repository,
-            subject.baseline,
-            work,
-            subject.environ,
-            subject.guard.clock.now(),
-            subject.git_limit,
-        )
+        ref = keep_lost(subject.git, subject.baseline, work, subject.guard.clock.now())
         if ref is not None:
             self.warn(
                 f"the iteration threw away {plural(work.lost, 'commit')}; guard keeps them at {ref}"
             )
 
     def shared_with_user(self, left: tuple[DirtyFile, ...]) -> Mapping[str, str]:
-        subject = self.subject
-        return shared_with_user(
-            subject.repository, subject.baseline, left, subject.environ, subject.git_limit
-        )
+        return shared_with_user(self.subject.git, self.subject.baseline, left)
 
     def warn(self, message: str) -> None:
         self.subject.guard.output.warn(message)

@@ -19,6 +19,7 @@ from guard.core.iteration.baseline import Baseline
 from guard.core.iteration.run import RUN, OpenIteration, Run
 from guard.git.gitdir_files import other_work_trees
 from guard.git.locate import Repository
+from guard.git.reader import RepositoryReader
 from guard.iteration.attribution import Away
 from guard.iteration.current import Iteration
 from guard.iteration.process_watch import MARK
@@ -69,6 +70,10 @@ class CheckSubject:
     def environ(self) -> Mapping[str, str]:
         """The caller's environment without the mark, so that guard's own children are not taken for the iteration's."""
         return {name: text for name, text in self.guard.environ.items() if name != MARK}
+
+    @property
+    def git(self) -> RepositoryReader:
+        return RepositoryReader(self.repository, self.environ, self.git_limit)
 
     def other_refs(self) -> frozenset[str]:
         """The refs on which iterations of other work trees have worked since the baseline, as of now.

@@ -5,7 +5,7 @@ the user's. The next baseline takes both for the user's; the snapshots have them
 """
 
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 from math import inf
@@ -16,10 +16,8 @@ from guard.core.iteration.baseline import Baseline
 from guard.core.iteration.events import DirtyFile
 from guard.core.work.leftovers import files_changed_since, paths_with_users_work
 from guard.git.dirty import Dirty, read_dirty
-from guard.git.locate import Repository
 from guard.git.reader import RepositoryReader
 from guard.git.reflogs import paths_gone_from_stash
-from guard.git.run import TIME_LIMIT_SECONDS
 
 MIXED = "mixed with changes that were there before the iteration"
 STASHED = "it was in the stash before the iteration"
@@ -53,32 +51,25 @@ class LeftByIteration:
 
 
 def left_by_iteration(
-    repository: Repository,
+    git: RepositoryReader,
     baseline: Baseline,
-    environ: Mapping[str, str],
-    time_limit: float,
     *,
     aside: frozenset[str] = frozenset(),
     away: Iterable[Away] = (),
 ) -> LeftByIteration:
     """Compare the work tree with the baseline; paths that changed last in one of the times `away` are set aside."""
-    now = read_dirty(RepositoryReader(repository, environ, time_limit), baseline.dirty)
+    now = read_dirty(git, baseline.dirty)
     changed = files_changed_since(baseline.dirty, now.files)
-    meanwhile = (_changed_while(absence, repository.root, changed, now) for absence in away)
+    meanwhile = (_changed_while(absence, git.repository.root, changed, now) for absence in away)
     return LeftByIteration(now, changed, aside.union(*meanwhile))
 
 
 def shared_with_user(
-    repository: Repository,
-    baseline: Baseline,
-    left: tuple[DirtyFile, ...],
-    environ: Mapping[str, str],
-    time_limit: float = TIME_LIMIT_SECONDS,
+    git: RepositoryReader, baseline: Baseline, left: tuple[DirtyFile, ...]
 ) -> dict[str, str]:
     """The paths of what was left that are not the agent's alone, each with the reason."""
     found: dict[str, str] = {}
     if baseline.stash and left:
-        git = RepositoryReader(repository, environ, time_limit)
         back = paths_gone_from_stash(git, baseline.stash)
         found |= {file.path: STASHED for file in left if file.path in back}
     return found | dict.fromkeys(paths_with_users_work(baseline.dirty, left), MIXED)

@@ -1,37 +1,24 @@
 """Take the baseline of a work tree, pin it, and find it again."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from datetime import datetime
-from itertools import islice
 from typing import Any
 
 from guard.context.ids import new_id
 from guard.core.base.text import escape
 from guard.core.iteration.baseline import BASELINE, EMPTY, Baseline
-from guard.core.iteration.events import BaselineRecorded, DirtyFile, RepositoryStanding
+from guard.core.iteration.events import BaselineRecorded, DirtyFile
 from guard.core.work.count import Work
 from guard.core.work.history import EMPTY_TREES
 from guard.core.work.leftovers import attribute_files
 from guard.errors import RepositoryProblem
 from guard.git.dirty import read_dirty
 from guard.git.gitdir_files import shallow_digest
-from guard.git.locate import Repository
 from guard.git.reader import RepositoryReader
 from guard.git.reflogs import read_stash, reflog_lengths
 from guard.git.refs import baseline_ref, commit_of, lost_ref, pin, read_refs, tree_of
-from guard.git.run import TIME_LIMIT_SECONDS
 from guard.store import Store
-
-__all__ = [
-    "Baseline",
-    "from_revision",
-    "keep_lost",
-    "load",
-    "move_to_revision",
-    "prepare",
-    "take",
-]
 
 UNRECORDED = "unrecorded"
 """The run of a baseline that was only named."""
@@ -40,22 +27,35 @@ _LONGEST = 512
 _BRANCHES = "refs/heads/"
 
 
-def take(
-    repository: Repository,
-    environ: Mapping[str, str],
-    time_limit: float = TIME_LIMIT_SECONDS,
+def prepare(
+    git: RepositoryReader,
+    worktree: str,
+    now: datetime,
+    *,
+    run: str,
+    iteration: int,
     carried: Sequence[DirtyFile] = (),
     like: Sequence[DirtyFile] = (),
-) -> RepositoryStanding:
-    git = RepositoryReader(repository, environ, time_limit)
-    refs = read_refs(git)
-    ordered = sorted(refs.names, key=lambda name: (not name.startswith(_BRANCHES), name))
-    return RepositoryStanding(
+) -> BaselineRecorded:
+    """Take a baseline and pin it; the caller records the event together with the start of the iteration.
+
+    `carried` are files that an earlier iteration left uncommitted: unchanged since, they are not taken for the user's. `like`
+    is what the baseline before had listed.
+    """
+    repository, refs = git.repository, read_refs(git)
+    names = sorted(refs.names, key=lambda name: (not name.startswith(_BRANCHES), name))
+    taken = BaselineRecorded(
+        at=now,
+        id=new_id(),
+        run=run,
+        iteration=iteration,
+        worktree=worktree,
+        baseline=new_id(),
         head=refs.head,
         tree=tree_of(git, refs.head) if refs.head else None,
         branch=refs.branch,
-        refs={name: refs.names[name] for name in ordered},
-        refs_omitted=0,
+        refs={name: refs.names[name] for name in names[:MOST_REFS]},
+        refs_omitted=max(0, len(names) - MOST_REFS),
         stash=read_stash(repository, refs.names.get("refs/stash")),
         shallow=shallow_digest(repository),
         reflogs=reflog_lengths(repository),
@@ -64,69 +64,26 @@ def take(
         pinned=None,
         warnings=(),
     )
+    tips = [refs.head, *(refs.names[name] for name in names), *taken.stash]
+    return taken.model_copy(update=_pin(git, [oid for oid in tips if oid], worktree, now))
 
 
-def prepare(
-    repository: Repository,
-    worktree: str,
-    environ: Mapping[str, str],
-    now: datetime,
-    *,
-    run: str,
-    iteration: int,
-    carried: Sequence[DirtyFile] = (),
-    like: Sequence[DirtyFile] = (),
-    time_limit: float = TIME_LIMIT_SECONDS,
-) -> BaselineRecorded:
-    """Take a baseline and pin it; the caller records the event together with the start of the iteration.
-
-    `carried` are files that an earlier iteration left uncommitted: unchanged since, they are not taken for the user's. `like`
-    is what the baseline before had listed.
-    """
-    found = take(repository, environ, time_limit, carried, like)
-    changes = _pin(RepositoryReader(repository, environ, time_limit), found, worktree, now)
-    changes["refs"] = dict(islice(found.refs.items(), MOST_REFS))
-    changes["refs_omitted"] = max(0, len(found.refs) - MOST_REFS)
-    fields = {name: getattr(found, name) for name in RepositoryStanding.model_fields} | changes
-    return BaselineRecorded(
-        at=now,
-        id=new_id(),
-        run=run,
-        iteration=iteration,
-        worktree=worktree,
-        baseline=new_id(),
-        **fields,
-    )
-
-
-def _pin(
-    git: RepositoryReader, found: RepositoryStanding, worktree: str, now: datetime
-) -> dict[str, Any]:
+def _pin(git: RepositoryReader, tips: list[str], worktree: str, now: datetime) -> dict[str, Any]:
     # A repository that cannot be written to has a baseline without a pin.
-    tips = [found.head, *found.refs.values(), *found.stash]
-    known = [oid for oid in tips if oid is not None]
-    if not known:
-        return {}
     ref = baseline_ref(worktree)
     try:
-        oid = pin(git, ref, known, now, f"Baseline of {worktree}")
+        oid = pin(git, ref, tips, now, f"Baseline of {worktree}") if tips else None
     except RepositoryProblem as error:
         return {"warnings": (f"guard could not pin the baseline: {error.message}"[:_LONGEST],)}
-    return {"pin": ref, "pinned": oid}
+    return {"pin": ref, "pinned": oid} if oid else {}
 
 
 def load(store: Store, worktree: str) -> Baseline | None:
     return store.view(BASELINE, worktree)
 
 
-def from_revision(
-    repository: Repository,
-    revision: str,
-    environ: Mapping[str, str],
-    time_limit: float = TIME_LIMIT_SECONDS,
-) -> Baseline:
+def from_revision(git: RepositoryReader, revision: str) -> Baseline:
     """A baseline that the user names afterwards: HEAD is compared with it, and everything dirty is the iteration's."""
-    git = RepositoryReader(repository, environ, time_limit)
     empty = revision == EMPTY or revision in EMPTY_TREES
     head = None if empty else commit_of(git, revision)
     return Baseline(
@@ -141,7 +98,7 @@ def from_revision(
         refs={},
         refs_omitted=0,
         stash=(),
-        shallow=shallow_digest(repository),
+        shallow=shallow_digest(git.repository),
         reflogs={},
         dirty=(),
         pin=None,
@@ -156,18 +113,10 @@ def move_to_revision(recorded: Baseline, named: Baseline) -> Baseline:
     return named.model_copy(update={name: getattr(recorded, name) for name in kept})
 
 
-def keep_lost(
-    repository: Repository,
-    baseline: Baseline,
-    work: Work,
-    environ: Mapping[str, str],
-    now: datetime,
-    time_limit: float = TIME_LIMIT_SECONDS,
-) -> str | None:
+def keep_lost(git: RepositoryReader, baseline: Baseline, work: Work, now: datetime) -> str | None:
     """Pin the commits that no ref leads to any more, beside those pinned before; the ref, or None without such commits."""
     if not work.lost_tips:
         return None
-    git = RepositoryReader(repository, environ, time_limit)
     ref = lost_ref(baseline.baseline)
     before = git.line("rev-parse", "--quiet", "--verify", f"{ref}^{{commit}}")
     tips = [*work.lost_tips, *([before] if before else [])]

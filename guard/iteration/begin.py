@@ -2,7 +2,6 @@
 
 from collections.abc import Callable
 from datetime import datetime
-from typing import Any
 
 from guard.context.ids import new_id
 from guard.context.invocation import Invocation
@@ -21,12 +20,14 @@ from guard.core.iteration.report import BaselineReport
 from guard.core.iteration.run import RUN, Run
 from guard.core.snapshots.snapshot import Occasion
 from guard.errors import GuardError
+from guard.git.reader import RepositoryReader
 from guard.iteration import baseline as baselines
 from guard.iteration.attribution import Away, left_by_iteration, shared_with_user
 from guard.iteration.current import (
     CheckTerms,
     Iteration,
     current_iteration,
+    event_fields,
     last_check,
     refuse_beside_another,
 )
@@ -57,32 +58,33 @@ def begin(
     _finish_rescues(guard)
     before = baselines.load(store, key)
     recorded = baselines.prepare(
-        guard.repository,
+        _git(guard),
         key,
-        guard.environ,
         now,
         run=run.run if run else new_id(),
         iteration=1,
         carried=_left_before(guard, run, before, over_since),
         like=before.dirty if before else (),
-        time_limit=_git_limit(guard),
     )
     recorded = _keep_all(guard, recorded)
     with store.change() as change:
         run = change.view(RUN, key)
         refuse(run)  # Another may have begun while the baseline was taken.
-        goes_on = run is not None and _goes_on(run, words, new_run)
-        name = run.run if run is not None and goes_on else new_id()
-        number = run.iterations + 1 if run is not None and goes_on else 1
-        common: dict[str, Any] = {"at": now, "run": name, "worktree": key}
+        opened: tuple[RunStarted, ...] = ()
+        if run is not None and not new_run and run.ended_at is None and run.command == words:
+            name, number = run.run, run.iterations + 1
+        else:
+            name, number = new_id(), 1
+            opened = (RunStarted(at=now, id=new_id(), run=name, worktree=key, command=words),)
         started = IterationStarted(
-            **common,
+            at=now,
             id=new_id(),
+            run=name,
             iteration=number,
+            worktree=key,
             supervisor=supervisor,
             frozen=dict(guard.config.from_project),
         )
-        opened = () if goes_on else (RunStarted(**common, id=new_id(), command=words),)
         pinned = recorded.model_copy(update={"run": name, "iteration": number})
         change.append(*opened, started, pinned)
     return current_iteration(guard, CheckTerms())
@@ -95,8 +97,9 @@ def _command_words(command: tuple[str, ...]) -> tuple[str, ...]:
     return (*words[:_MOST_WORDS], *([shorten(escape(rest), _LONGEST_WORD)] if rest else []))
 
 
-def _git_limit(guard: Invocation) -> float:
-    return guard.config.settings.completion_check.git_timeout_seconds
+def _git(guard: Invocation) -> RepositoryReader:
+    limit = guard.config.settings.completion_check.git_timeout_seconds
+    return RepositoryReader(guard.repository, guard.environ, limit)
 
 
 def _left_before(
@@ -116,11 +119,9 @@ def _left_before(
         away = (Away(over_since.timestamp()),)
     elif alone is not None:
         away = (Away.after_guard(alone),)
-    aside, limit = frozenset(last.aside if last else ()), _git_limit(guard)
-    found = left_by_iteration(
-        guard.repository, before, guard.environ, limit, aside=aside, away=away
-    )
-    shared = shared_with_user(guard.repository, before, found.files, guard.environ, limit)
+    git, aside = _git(guard), frozenset(last.aside if last else ())
+    found = left_by_iteration(git, before, aside=aside, away=away)
+    shared = shared_with_user(git, before, found.files)
     return tuple(file for file in found.files if file.path not in shared)
 
 
@@ -128,7 +129,8 @@ def _finish_rescues(guard: Invocation) -> None:
     # What a killed rescue left half done would be taken for the user's.
     from guard.rescue import mend_killed_rescue
 
-    mend_killed_rescue(guard.repository, guard.workspace.path, guard.environ, _git_limit(guard))
+    git = _git(guard)
+    mend_killed_rescue(git.repository, guard.workspace.path, git.environ, git.time_limit)
 
 
 def _keep_all(guard: Invocation, recorded: BaselineRecorded) -> BaselineRecorded:
@@ -141,25 +143,12 @@ def _keep_all(guard: Invocation, recorded: BaselineRecorded) -> BaselineRecorded
     return recorded.model_copy(update={"kept": taken.recover})
 
 
-def _goes_on(run: Run, command: tuple[str, ...], new_run: bool) -> bool:
-    return not new_run and run.ended_at is None and run.command == command
-
-
 def record_not_started(guard: Invocation, iteration: Iteration, why: str) -> None:
     """End an iteration whose agent could not be started; it counts for nothing."""
+    fields = event_fields(guard, iteration, guard.clock.now())
+    reason = shorten(f"not_started: {utf8_text(why)}", 400)
     with guard.writable_store.change() as change:
-        change.append(
-            IterationEnded(
-                at=guard.clock.now(),
-                id=new_id(),
-                run=iteration.run,
-                iteration=iteration.number,
-                worktree=guard.worktree_key,
-                status="error",
-                reason=shorten(f"not_started: {utf8_text(why)}", 400),
-                elapsed_seconds=0,
-            )
-        )
+        change.append(IterationEnded(**fields, status="error", reason=reason, elapsed_seconds=0))
 
 
 def baseline_report(begun: Iteration, worktree: str) -> BaselineReport:

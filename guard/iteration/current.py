@@ -3,17 +3,20 @@
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any
+from datetime import datetime
+from typing import Any, TypedDict
 
 from guard.context.ids import new_id
 from guard.context.invocation import Invocation
 from guard.core.check.evidence import Living, Policy
 from guard.core.check.last_check import LAST_CHECK, LastCheck
 from guard.core.config.settings import Settings
+from guard.core.iteration.baseline import Baseline
 from guard.core.iteration.events import Process, SessionSeen
 from guard.core.iteration.run import RUN, OpenIteration, Run
 from guard.core.team.state import Scope
 from guard.errors import GuardError, Refused, RepositoryProblem
+from guard.git.reader import RepositoryReader
 from guard.iteration import baseline as baselines
 from guard.iteration.process_watch import ProcessMark, ProcessWatch
 from guard.system.process_identity import is_alive
@@ -53,7 +56,7 @@ class Iteration:
 
     run: str
     number: int
-    baseline: baselines.Baseline
+    baseline: Baseline
     opened: OpenIteration | None
     """What the log knows of it while it is open."""
     frozen: Mapping[str, Any] | None = None
@@ -63,6 +66,25 @@ class Iteration:
     def mark(self) -> str:
         """The value of the variable by which its processes are known."""
         return f"{self.run}/{self.number}"
+
+
+class IterationEventFields(TypedDict):
+    at: datetime
+    id: str
+    run: str
+    iteration: int
+    worktree: str
+
+
+def event_fields(guard: Invocation, iteration: Iteration, now: datetime) -> IterationEventFields:
+    """Return the fields that every event of an iteration has."""
+    return {
+        "at": now,
+        "id": new_id(),
+        "run": iteration.run,
+        "iteration": iteration.number,
+        "worktree": guard.worktree_key,
+    }
 
 
 def team_scope(guard: Invocation, session: str | None = None) -> Scope:
@@ -109,7 +131,8 @@ def current_iteration(guard: Invocation, terms: CheckTerms) -> Iteration:
     recorded = baselines.load(store, key)
     if terms.baseline is not None:
         limit = guard.settings(None, terms.flags).completion_check.git_timeout_seconds
-        named = baselines.from_revision(guard.repository, terms.baseline, guard.environ, limit)
+        git = RepositoryReader(guard.repository, guard.environ, limit)
+        named = baselines.from_revision(git, terms.baseline)
         recorded = named if recorded is None else baselines.move_to_revision(recorded, named)
     if recorded is None:
         raise RepositoryProblem(
@@ -139,16 +162,8 @@ def record_session(
     process: Process | None,
 ) -> Iteration:
     """Record the agent's process or session, so that after a crash the next guard can ask it and wait for it."""
-    event = SessionSeen(
-        at=guard.clock.now(),
-        id=new_id(),
-        run=iteration.run,
-        iteration=iteration.number,
-        worktree=guard.worktree_key,
-        agent=agent,
-        session=session,
-        process=process,
-    )
+    fields = event_fields(guard, iteration, guard.clock.now())
+    event = SessionSeen(**fields, agent=agent, session=session, process=process)
     try:
         with guard.writable_store.change() as change:
             change.append(event)

@@ -12,7 +12,7 @@ from guard.git.reader import RepositoryReader
 from guard.git.reflogs import read_moves, read_moves_by_git
 from guard.iteration import baseline as baselines
 from tests.support import commit, git, write
-from tests.support.baselines import KEY, located, recorded, taken, work_since
+from tests.support.baselines import KEY, located, reader, recorded, taken, work_since
 from tests.support.events import MOMENT
 
 PIN = f"refs/guard/baseline/{KEY}"
@@ -162,17 +162,17 @@ def test_what_was_lost_can_be_kept(project: Path) -> None:
     git(project, "reset", "-q", "--hard", "HEAD~1")
     work = work_since(baseline, project)
     assert (work.lost, work.lost_tips) == (1, (lost,))
-    ref = baselines.keep_lost(located(project), baseline, work, os.environ, MOMENT)
+    ref = baselines.keep_lost(reader(project), baseline, work, MOMENT)
     assert ref == f"refs/guard/lost/{baseline.baseline}"
     git(project, "reflog", "expire", "--expire=now", "--all")
     git(project, "gc", "-q", "--prune=now")
     assert git(project, "cat-file", "-t", lost) == "commit\n"
     assert work_since(baseline, project).new_commits == 0
     more = work.model_copy(update={"lost_tips": (git(project, "rev-parse", "HEAD~1").strip(),)})
-    assert baselines.keep_lost(located(project), baseline, more, os.environ, MOMENT) == ref
+    assert baselines.keep_lost(reader(project), baseline, more, MOMENT) == ref
     assert lost in git(project, "rev-list", ref).split()
     none = work.model_copy(update={"lost_tips": ()})
-    assert baselines.keep_lost(located(project), baseline, none, os.environ, MOMENT) is None
+    assert baselines.keep_lost(reader(project), baseline, none, MOMENT) is None
 
 
 def test_an_empty_repository(repository: Path) -> None:
@@ -376,7 +376,7 @@ def test_a_revision_as_baseline(revision: str, counts: tuple[int, int], project:
     git(project, "checkout", "-q", "-b", "elsewhere", "HEAD~4")
     commit(project, "elsewhere.txt")
     git(project, "checkout", "-q", "main")
-    baseline = baselines.from_revision(located(project), revision, os.environ)
+    baseline = baselines.from_revision(reader(project), revision)
     work = work_since(baseline, project)
     assert (work.new_commits, work.lost) == counts
     assert work.warnings == ()
@@ -386,7 +386,7 @@ def test_a_revision_as_baseline(revision: str, counts: tuple[int, int], project:
 def test_a_revision_that_was_amended_since(project: Path) -> None:
     old = git(project, "rev-parse", "HEAD").strip()
     git(project, "commit", "-q", "--amend", "-m", "Said better")
-    baseline = baselines.from_revision(located(project), old, os.environ)
+    baseline = baselines.from_revision(reader(project), old)
     work = work_since(baseline, project)
     assert (work.new_commits, work.copies, work.rewritten) == (0, 1, 1)
 
@@ -394,7 +394,7 @@ def test_a_revision_that_was_amended_since(project: Path) -> None:
 def test_a_revision_in_the_place_of_a_recorded_baseline(project: Path) -> None:
     write(project / "mine.txt", "users\n")
     known = taken(project)
-    named = baselines.from_revision(located(project), "HEAD~1", os.environ)
+    named = baselines.from_revision(reader(project), "HEAD~1")
     both = baselines.move_to_revision(known, named)
     assert (both.run, both.iteration, both.dirty) == (known.run, known.iteration, known.dirty)
     assert work_since(both, project).new_commits == 1
@@ -407,7 +407,7 @@ def test_a_revision_that_names_no_commit_is_an_error(revision: str, project: Pat
     with pytest.raises(
         RepositoryProblem, match="does not name a commit: git rev-parse failed"
     ) as caught:
-        baselines.from_revision(located(project), revision, os.environ)
+        baselines.from_revision(reader(project), revision)
     assert caught.value.hint
 
 

@@ -30,9 +30,7 @@ def reader(folder: Path) -> RepositoryReader:
 
 def recorded(folder: Path, carried: tuple[DirtyFile, ...] = ()) -> BaselineRecorded:
     """A baseline taken and pinned, as it would go into the log."""
-    return baselines.prepare(
-        located(folder), KEY, os.environ, MOMENT, run="r1", iteration=1, carried=carried
-    )
+    return baselines.prepare(reader(folder), KEY, MOMENT, run="r1", iteration=1, carried=carried)
 
 
 def taken(folder: Path, carried: tuple[DirtyFile, ...] = ()) -> Baseline:

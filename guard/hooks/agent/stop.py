@@ -28,6 +28,7 @@ from guard.core.log.events import BaseEvent
 from guard.core.rescue.secrets import SENSITIVE_NAME, has_sensitive_name, is_allowed
 from guard.core.team.count import TeamTerms, completion_event, team_at
 from guard.core.team.state import TEAM, Scope
+from guard.git.reader import RepositoryReader
 from guard.hooks.agent.ingest import session_scope, team_events
 from guard.hooks.ancestors import has_ended
 from guard.iteration import baseline as baselines
@@ -156,15 +157,14 @@ def _left_by_session(
     limit = min(settings.completion_check.git_timeout_seconds, seconds)
     last = last_check(guard, iteration)
     has_absences = known is not None and not is_clock_set_back(known, guard.clock.moment())
+    git = RepositoryReader(guard.repository, guard.environ, limit)
     left = left_by_iteration(
-        guard.repository,
+        git,
         iteration.baseline,
-        guard.environ,
-        limit,
         aside=frozenset(last.aside if last is not None else ()),
         away=map(_away, known.away if known is not None and has_absences else ()),
     ).files
-    shared = shared_with_user(guard.repository, iteration.baseline, left, guard.environ, limit)
+    shared = shared_with_user(git, iteration.baseline, left)
     allowed = settings.rescue.allow_secrets
     return tuple(
         file.path for file in left if file.path not in shared and not _is_secret(file, allowed)

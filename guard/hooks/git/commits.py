@@ -13,12 +13,12 @@ from guard.core.base.text import plural
 from guard.core.hooks.git.events import CommitEvent, CommitRecorded, CommitsRewritten
 from guard.core.hooks.git.note import HookNote, iteration_of
 from guard.core.hooks.git.state import COMMITS, MOST_NAMES, MissedCommits, find_missed
+from guard.core.iteration.baseline import Baseline
 from guard.core.iteration.run import RUN, Run
 from guard.git.reader import RepositoryReader
 from guard.git.reflogs import moves_after, read_moves
 from guard.hooks.git.note import PASSED
 from guard.hooks.spool_file import document_names, is_temporary, read_document, remove_leftovers
-from guard.iteration.baseline import Baseline
 from guard.store import Store
 from guard.system.private_files import Folder
 
