@@ -27,6 +27,9 @@ class GuardError(Exception):
 
     exit_code: ClassVar[int] = 3
 
+    def __init_subclass__(cls, exit_code: int | None = None) -> None:
+        cls.exit_code = cls.exit_code if exit_code is None else exit_code
+
     def __init__(self, message: str, hint: str | None = None) -> None:
         super().__init__(message)
         self.message = message
@@ -37,43 +40,29 @@ class ReaderGone(Exception):
     """The reader of guard's output closed the pipe, as `head` does; click would exit with code 1."""
 
 
-class Refused(GuardError):
+class Refused(GuardError, exit_code=1):
     """A negative answer to the request, given as an exit code."""
 
-    exit_code = 1
 
-
-class WrongUsage(GuardError):
+class WrongUsage(GuardError, exit_code=2):
     """The command line or an argument is wrong."""
 
-    exit_code = 2
 
-
-class RepositoryProblem(GuardError):
+class RepositoryProblem(GuardError, exit_code=4):
     """The repository or git cannot answer."""
 
-    exit_code = 4
 
-
-class ConfigProblem(GuardError):
+class ConfigProblem(GuardError, exit_code=4):
     """A configuration file or variable is wrong."""
 
-    exit_code = 4
 
-
-class StateProblem(GuardError):
+class StateProblem(GuardError, exit_code=5):
     """The state is unreadable, was tampered with, or comes from a newer guard."""
 
-    exit_code = 5
 
-
-class StoreUnavailable(GuardError):
+class StoreUnavailable(GuardError, exit_code=6):
     """The store or its lock was not available in time; nothing was recorded."""
 
-    exit_code = 6
 
-
-class BreakerOpen(GuardError):
+class BreakerOpen(GuardError, exit_code=20):
     """The breaker is open, so no iteration may begin."""
-
-    exit_code = 20
