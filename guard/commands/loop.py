@@ -60,18 +60,12 @@ def command(guard: Invocation, /, words: tuple[str, ...], form: str, **told: Any
         if form == "text":
             guard.output.verdict(report, form, summary_line)
 
-    looped = Loop(guard, LoopPlan(order, limits, prompt_file, tasks), tell).run()
-    report = LoopReport(
-        reason=looped.reason,
-        exit_code=looped.code,
-        iterations=looped.iterations,
-        elapsed_seconds=round(looped.elapsed_seconds, 3),
-    )
+    report, fault = Loop(guard, LoopPlan(order, limits, prompt_file, tasks), tell).run()
     options.write_report(report, report_file, guard.output.warn)
     guard.output.verdict(report, form, _summary)
-    if looped.fault is not None:
-        raise looped.fault
-    return looped.code
+    if fault is not None:
+        raise fault
+    return report.exit_code
 
 
 def _summary(report: LoopReport) -> str:

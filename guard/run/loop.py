@@ -12,7 +12,8 @@ from guard.context.invocation import Invocation
 from guard.core.check.report import CheckReport
 from guard.core.iteration.events import RunEnded
 from guard.core.iteration.run import RUN
-from guard.core.run.loop import End, LoopLimits, Next, after_iteration, before_iteration
+from guard.core.run.loop import LoopLimits, Next, after_iteration, before_iteration
+from guard.core.run.report import LoopReport
 from guard.errors import BreakerOpen, GuardError, StoreUnavailable, WrongUsage
 from guard.run.order import RunOrder
 from guard.run.run import StoppedByPerson, is_still_open, run_iteration
@@ -22,18 +23,6 @@ _MOST_PROMPT_BYTES = 4 * 1024 * 1024
 _PLACEHOLDER = "{prompt}"
 _TICK_SECONDS = 0.5
 INTERRUPTED = 130
-
-
-@dataclass(frozen=True)
-class LoopResult:
-    """How a loop went."""
-
-    reason: End
-    code: int
-    iterations: tuple[CheckReport, ...]
-    elapsed_seconds: float
-    fault: GuardError | OSError | None = None
-    """What guard could not go on after; the iterations before it stand."""
 
 
 @dataclass(frozen=True)
@@ -60,7 +49,8 @@ class Loop:
         self._limited = 0
         self._code = 0
 
-    def run(self) -> LoopResult:
+    def run(self) -> tuple[LoopReport, GuardError | OSError | None]:
+        """Run to the end; the report, and the error that the loop could not go on after, if there was one."""
         fault = None
         try:
             with interrupt_on_termination():
@@ -75,7 +65,13 @@ class Loop:
         assert end.ends is not None
         if fault is None:
             self._end_run(end.ends)
-        return LoopResult(end.ends, end.code, tuple(self._reports), self._elapsed_seconds(), fault)
+        report = LoopReport(
+            reason=end.ends,
+            exit_code=end.code,
+            iterations=tuple(self._reports),
+            elapsed_seconds=round(self._elapsed_seconds(), 3),
+        )
+        return report, fault
 
     def _iterate_until_end(self) -> Next:
         end = self._find_end()
