@@ -49,7 +49,7 @@ def _of_agents(rounds: int) -> Iterator[Row]:
         assert list(folder.glob("state/guard/spool.d/*/alive-*.json"))
     bare, hook = (statistics.median(one[n] for one in times) for n in (0, 1))
     detail = f"{hook * 1e3:.1f} ms beside {bare * 1e3:.1f} ms of CPU time"
-    yield at_most("an observing hook beside `python -c pass`", 4, hook / bare, detail)
+    yield at_most("an observing hook beside `python -c pass`", 1.8, hook / bare, detail)
 
 
 def _of_git(rounds: int) -> Row:

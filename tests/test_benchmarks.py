@@ -54,7 +54,7 @@ def test_snapshots_are_measured_beside_git() -> None:
 def test_a_hook_is_measured_beside_python_alone() -> None:
     row, of_git = hook_rows(rounds=1)
     assert "commit" in of_git.what
-    assert row.target == "at most 4 ×"
+    assert row.target == "at most 1.8 ×"
     assert row.value > 0
 
 
