@@ -82,7 +82,7 @@ def _helpers_killed(seen: Evidence, policy: Policy) -> Decision | None:
 
 
 def _new_commits(seen: Evidence, policy: Policy) -> Decision | None:
-    if not _has_commits(seen):
+    if not (seen.own_commits > 0 and seen.work.net_change):
         return None
     if seen.team is not None and seen.team.active and not hung_members(seen, policy):
         held = f"team {seen.team.name} has {plural(seen.team.active, 'active member')}"
@@ -170,7 +170,9 @@ def _ask(seen: Evidence, policy: Policy) -> Decision | None:
 
 
 def _next_round(seen: Evidence, policy: Policy) -> Decision | None:
-    if not policy.wait or seen.round >= policy.max_probes or _is_settled(seen, policy):
+    # There is no session to ask, and the only process that could have done anything has ended.
+    is_settled = seen.agent_ended and not seen.living and not (policy.probe and seen.can_ask)
+    if not policy.wait or seen.round >= policy.max_probes or is_settled:
         return None
     return Step(
         "wait",
@@ -219,10 +221,6 @@ RULES: tuple[tuple[str, Callable[[Evidence, Policy], Decision | None]], ...] = (
 )
 
 
-def _has_commits(seen: Evidence) -> bool:
-    return seen.own_commits > 0 and seen.work.net_change
-
-
 def _hold(seen: Evidence, policy: Policy, why: str, most: float = inf) -> Step | Verdict:
     left = policy.max_wait_seconds - seen.waited_seconds
     if policy.wait and left > 0:
@@ -267,11 +265,6 @@ def _has_doubt(seen: Evidence) -> bool:
     clean = seen.output is None or seen.output.outcome == "ok"
     elsewhere = seen.rescue is not None and seen.rescue.branch is not None
     return pending or not clean or bool(seen.open_tasks) or seen.work.lost > 0 or elsewhere
-
-
-def _is_settled(seen: Evidence, policy: Policy) -> bool:
-    # There is no session to ask, and the only process that could have done anything has ended.
-    return seen.agent_ended and not seen.living and not (policy.probe and seen.can_ask)
 
 
 def _last_word(seen: Evidence) -> str:

@@ -86,13 +86,14 @@ def _report(
     ruling: Ruling, policy: Policy, look: int, looks: int, made: CheckMade | None
 ) -> JudgeReport:
     decision = ruling.decision
+    verdict, step = (decision, None) if isinstance(decision, Verdict) else (None, decision)
     return JudgeReport(
-        decision="verdict" if isinstance(decision, Verdict) else decision.action,
-        status=decision.status if isinstance(decision, Verdict) else None,
-        reason=decision.reason if isinstance(decision, Verdict) else None,
+        decision=step.action if step else "verdict",
+        status=verdict.status if verdict else None,
+        reason=verdict.reason if verdict else None,
         detail=decision.detail,
-        retry_at=decision.retry_at if isinstance(decision, Verdict) else None,
-        seconds=0 if isinstance(decision, Verdict) else decision.seconds,
+        retry_at=verdict.retry_at if verdict else None,
+        seconds=step.seconds if step else 0,
         trail=ruling.trail,
         look=look,
         looks=looks,

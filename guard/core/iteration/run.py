@@ -94,37 +94,35 @@ class RunFold(FieldsFold[Run]):
                     frozen=event.frozen,
                 )
             case SessionSeen():
-                self._session_seen(event)
+                if known := self._find_open(event.iteration):
+                    state["open_iteration"] = known.with_session(event)
             case IterationEnded():
-                begun = state["open_iteration"]
-                state["last_iteration"] = self._end_of(event, begun)
-                if begun is not None and begun.number == event.iteration:
+                known = self._find_open(event.iteration)
+                state["last_iteration"] = _ended_iteration(event, known)
+                if known is not None:
                     state["open_iteration"] = None
             case RunEnded():
                 state.update(ended_at=event.at, end_reason=event.reason)
             case _:
                 assert_never(event)
 
-    def _session_seen(self, event: SessionSeen) -> None:
-        begun = self._fields["open_iteration"]
-        if begun is None or begun.number != event.iteration:
-            return
-        self._fields["open_iteration"] = begun.with_session(event)
+    def _find_open(self, number: int) -> OpenIteration | None:
+        known: OpenIteration | None = self._fields["open_iteration"]
+        return known if known is not None and known.number == number else None
 
-    @staticmethod
-    def _end_of(event: IterationEnded, begun: OpenIteration | None) -> EndedIteration:
-        known = begun if begun is not None and begun.number == event.iteration else None
-        return EndedIteration(
-            number=event.iteration,
-            started_at=known.started_at if known else None,
-            ended_at=event.at,
-            status=event.status,
-            reason=event.reason,
-            elapsed_seconds=event.elapsed_seconds,
-            agent=known.agent if known else None,
-            session=known.session if known else None,
-            frozen=known.frozen if known else None,
-        )
+
+def _ended_iteration(event: IterationEnded, known: OpenIteration | None) -> EndedIteration:
+    return EndedIteration(
+        number=event.iteration,
+        started_at=known.started_at if known else None,
+        ended_at=event.at,
+        status=event.status,
+        reason=event.reason,
+        elapsed_seconds=event.elapsed_seconds,
+        agent=known.agent if known else None,
+        session=known.session if known else None,
+        frozen=known.frozen if known else None,
+    )
 
 
 _BLANK: dict[str, Any] = {
