@@ -7,6 +7,7 @@ from pathlib import Path
 
 from benchmarks.measure import Row, none_of, scratch
 from guard.git.locate import find_repository
+from guard.snapshots.project import Site
 from guard.snapshots.take import take_and_prune
 from tests.rescue.states import STATES, State, start
 from tests.rescue.states_start import identify
@@ -41,13 +42,9 @@ def _measured(state: State) -> Both:
         left = state.build(root)
         work = work_in(root, state.kept(root, left))
         more = {name: value.format(root=root) for name, value in state.environ.items()}
-        take_and_prune(
-            known or find_repository(root, lambda _: None),
-            workspace,
-            {**os.environ, **more},
-            occasion=BY_HAND,
-            time_limit=TIME_LIMIT,
-        )
+        found = known or find_repository(root, lambda _: None)
+        site = Site(found, workspace, {**os.environ, **more}, TIME_LIMIT)
+        take_and_prune(site, BY_HAND)
         ours = Loss(lost_by_snapshot(work, workspace / "shadow.git"), len(work))
         return naive_commit(root, work, more, state.patience), ours
 

@@ -6,10 +6,10 @@ lost (a snapshot before any verdict, a rescue where the judge asks for one).
 
 import time
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from guard.check.save import WorkKeeper
+from guard.check.save import WorkKeeper, rescue_site
 from guard.check.subject import CheckSubject
 from guard.check.taskfile import count_open_tasks
 from guard.core.base.text import plural
@@ -122,10 +122,7 @@ class Check:
     def _finish_rescues(self) -> None:
         from guard.rescue import mend_killed_rescue
 
-        subject = self.subject
-        mend_killed_rescue(
-            subject.repository, subject.workspace, subject.environ, subject.git_limit
-        )
+        mend_killed_rescue(replace(rescue_site(self.subject), time_limit=self.subject.git_limit))
 
     def _record_news(self) -> None:
         """Record what the hooks have spooled and which helpers ended with the agent; looking itself writes nothing."""

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
-from guard.check.save import take_snapshot
+from guard.check.save import rescue_site, take_snapshot
 from guard.check.subject import CheckSubject
 from guard.check.taskfile import find_task_file
 from guard.core.base.text import fit_line, plural
@@ -90,16 +90,9 @@ class Leftovers:
             dry=dry,
             hooks=settings.rescue_hooks == "run",
             tasks=self._task_file(),
-            limits=SnapshotLimits.of(settings),
+            limits=SnapshotLimits(settings),
         )
-        return rescue(
-            subject.repository,
-            subject.workspace,
-            subject.environ,
-            orders,
-            at=self.now,
-            time_limit=settings.time_limit_seconds,
-        )
+        return rescue(rescue_site(subject), orders, self.now)
 
     def _paths(self) -> list[bytes]:
         return sorted(self.dirty.paths([file for file in self.left if file.path not in self.held]))
@@ -161,7 +154,7 @@ class Leftovers:
     def _commit_by_program(self, argv: list[str]) -> Rescue:
         """Run the user's program; it is judged by its commits against a snapshot from before, not by what it prints."""
         subject, limit = self.subject, self.settings.rescue.time_limit_seconds
-        expected = self._expect_commits(limit)
+        expected = self._expect_commits()
         before = self._commits()
         try:
             done = run(
@@ -191,12 +184,10 @@ class Leftovers:
             detail=fit_line(said + note),
         )
 
-    def _expect_commits(self, time_limit: float) -> ExpectedCommits:
-        subject = self.subject
+    def _expect_commits(self) -> ExpectedCommits:
+        subject, limits = self.subject, SnapshotLimits(self.settings.rescue)
         occasion = Occasion("rescue", self.now, subject.iteration.run, subject.iteration.number)
-        limits = SnapshotLimits.of(self.settings.rescue)
-        place = (subject.repository, subject.workspace, subject.environ)
-        return UsersProgram(*place, occasion, limits, time_limit).before(self._paths())
+        return UsersProgram(rescue_site(subject), occasion, limits).before(self._paths())
 
     def _commits(self) -> tuple[CommitLine, ...]:
         # Those with work in them, the newest first; a program may mark its own as guard does.

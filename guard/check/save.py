@@ -13,19 +13,20 @@ from guard.core.work.count import Work
 from guard.errors import GuardError, RepositoryProblem
 from guard.iteration.attribution import shared_with_user
 from guard.iteration.baseline import keep_lost
+from guard.snapshots.project import Site
 from guard.snapshots.take import take_and_prune
 
 
 def take_snapshot(subject: CheckSubject, kind: SnapshotKind = "check") -> Snapshot:
-    guard, settings = subject.guard, subject.settings.rescue
-    return take_and_prune(
-        subject.repository,
-        subject.workspace,
-        subject.environ,
-        occasion=Occasion(kind, guard.clock.now(), subject.iteration.run, subject.iteration.number),
-        time_limit=settings.time_limit_seconds,
-        limits=SnapshotLimits.of(settings),
-    )
+    iteration = subject.iteration
+    occasion = Occasion(kind, subject.guard.clock.now(), iteration.run, iteration.number)
+    limits = SnapshotLimits(subject.settings.rescue)
+    return take_and_prune(rescue_site(subject), occasion, limits=limits)
+
+
+def rescue_site(subject: CheckSubject) -> Site:
+    limit = subject.settings.rescue.time_limit_seconds
+    return Site(subject.repository, subject.workspace, subject.environ, limit)
 
 
 @dataclass(frozen=True)

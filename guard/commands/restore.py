@@ -85,8 +85,7 @@ def _source(guard: Invocation) -> "SnapshotSource":
     from guard.snapshots.restore import SnapshotSource
 
     place, settings = guard.workspace, guard.users_config.settings.rescue
-    limits = SnapshotLimits.of(settings)
-    limit = settings.time_limit_seconds
+    limit, limits = settings.time_limit_seconds, SnapshotLimits(settings)
     return SnapshotSource(place.path, place.repository, guard.environ, limit, limits)
 
 

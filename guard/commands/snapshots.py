@@ -71,13 +71,13 @@ def _promote(guard: Invocation, word: str, worktree: str | None) -> str:
 
 
 def _prune(guard: Invocation) -> "PruneResult":
-    from guard.snapshots.prune import KeepPolicy, prune
+    from guard.snapshots.prune import prune
 
     settings = guard.users_config.settings.rescue
     gone = prune(
         guard.workspace.path,
         guard.environ,
-        KeepPolicy(settings.keep_snapshots, settings.keep_days),
+        settings,
         now=guard.clock.now(),
         time_limit=settings.time_limit_seconds,
     )

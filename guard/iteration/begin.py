@@ -32,6 +32,7 @@ from guard.iteration.current import (
     refuse_beside_another,
 )
 from guard.iteration.kept_output import unwatched_since
+from guard.snapshots.project import Site
 from guard.snapshots.take import keep
 
 _LONGEST_WORD = 200
@@ -130,7 +131,7 @@ def _finish_rescues(guard: Invocation) -> None:
     from guard.rescue import mend_killed_rescue
 
     git = _git(guard)
-    mend_killed_rescue(git.repository, guard.workspace.path, git.environ, git.time_limit)
+    mend_killed_rescue(Site(git.repository, guard.workspace.path, git.environ, git.time_limit))
 
 
 def _keep_all(guard: Invocation, recorded: BaselineRecorded) -> BaselineRecorded:

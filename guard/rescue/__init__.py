@@ -4,21 +4,16 @@ The snapshot never touches the project. The commit appears on the branch by one 
 that is not plain (an operation in progress, another branch than at the baseline) it goes to a branch of its own.
 """
 
-from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from guard.core.snapshots.snapshot import Occasion, Rescue
 from guard.errors import RepositoryProblem
-from guard.git.locate import Repository
-from guard.git.run import with_safe_path
-from guard.snapshots.project import Project
+from guard.snapshots.project import Project, Site
 from guard.snapshots.shadow import SHADOW_FOLDER, Shadow
 from guard.snapshots.take import open_for_snapshot, promote, prune_old, take
-from guard.system.clock import Deadline
 
 # Much to import, and not needed for a snapshot alone.
 if TYPE_CHECKING:
@@ -27,24 +22,15 @@ if TYPE_CHECKING:
 _SNAPSHOT_SHARE = 0.6
 
 
-def rescue(
-    repository: Repository,
-    workspace_path: Path,
-    environ: Mapping[str, str],
-    orders: "Orders",
-    *,
-    at: datetime,
-    time_limit: float,
-) -> Rescue:
+def rescue(site: Site, orders: "Orders", at: datetime) -> Rescue:
     """Keep the work tree, then commit what is ordered; a baseline that was on no branch allows no commit on one."""
     from guard.rescue.commit_work import Rewritten
 
     occasion = Occasion("by_hand" if orders.dry else "rescue", at, orders.run, orders.iteration)
-    safely = with_safe_path(environ, repository.root)
-    project = Project(repository, safely, Deadline(time_limit), callers=environ)
+    project = site.project()
     wanted = sorted({path.rstrip(b"/") for path in orders.paths})
     orders = replace(orders, paths=wanted)
-    with open_for_snapshot(project, workspace_path, occasion) as shadow:
+    with open_for_snapshot(project, site.workspace, occasion) as shadow:
         _mend(project, shadow)
         before = None
         try:
@@ -56,22 +42,16 @@ def rescue(
         if done.reason in ("rescued", "nothing") and not done.held_back:
             for one in filter(None, (before, done.snapshot)):
                 promote(shadow, one)
-    prune_old(project, workspace_path, orders.limits, at)
+    prune_old(project, site.workspace, orders.limits.settings, at)
     return done
 
 
-def mend_killed_rescue(
-    repository: Repository,
-    workspace_path: Path,
-    environ: Mapping[str, str],
-    time_limit: float,
-) -> None:
+def mend_killed_rescue(site: Site) -> None:
     """Finish or take back what a killed rescue left half done, before uncommitted work is counted."""
-    if (workspace_path / SHADOW_FOLDER / "guard.locks").is_dir() and repository.git_dir_exists:
-        project = Project(
-            repository, with_safe_path(environ, repository.root), Deadline(time_limit)
-        )
-        _mend(project, Shadow(workspace_path / SHADOW_FOLDER, environ, project.deadline))
+    shadow = site.workspace / SHADOW_FOLDER
+    if (shadow / "guard.locks").is_dir() and site.repository.git_dir_exists:
+        project = site.project()
+        _mend(project, Shadow(shadow, site.environ, project.deadline))
 
 
 def _mend(project: Project, shadow: Shadow) -> None:

@@ -90,7 +90,7 @@ class CommitAttempt:
         own.call("read-tree", head or "--empty")
         before = own.tree(head)
         known = (own, self._shadow, self._taken, before)
-        planner = Planner(*known, self._orders.limits, self._orders.since)
+        planner = Planner(*known, self._orders.limits.settings, self._orders.since)
         plan = planner.plan(self._orders.paths)
         self._held_back = (*self._orders.held, *plan.held_back, *self._not_saved(plan))
         if plan.ignored:

@@ -17,7 +17,7 @@ from guard.core.rescue.secrets import (
     has_sensitive_name,
     is_allowed,
 )
-from guard.core.rescue.settings import SnapshotLimits
+from guard.core.rescue.settings import RescueSettings
 from guard.core.snapshots.paths import GITLINK, LINK, folders_above, is_refused_by_git, is_relative
 from guard.core.snapshots.snapshot import HeldBack
 from guard.errors import RepositoryProblem
@@ -170,12 +170,12 @@ class Planner:
         shadow: Shadow,
         taken: Taken,
         committed: Listing,
-        limits: SnapshotLimits,
+        settings: RescueSettings,
         since: datetime | None = None,
     ) -> None:
         self._project, self._shadow = project, shadow
-        self._taken, self._committed, self._limits = taken, committed, limits
-        self._since = since
+        self._taken, self._committed = taken, committed
+        self._settings, self._since = settings, since
         self._roots: dict[bytes, bool] = {}
 
     def plan(self, paths: Sequence[bytes]) -> CommitSelection:
@@ -235,7 +235,7 @@ class Planner:
             return "name: git refuses it"
         if path in taken.trouble:
             return f"not_saved: {taken.trouble[path]}"
-        if path in taken.kept and taken.kept[path].size > self._limits.commit_max_file_bytes:
+        if path in taken.kept and taken.kept[path].size > self._settings.commit_max_file_bytes:
             return f"too_large: {taken.kept[path].size} bytes"
         known = path in taken.kept or path in taken.absent or path in taken.folders
         return None if known else "not_saved: it came or went meanwhile"
@@ -313,7 +313,7 @@ class Planner:
         return is_new and has_sensitive_name(path)
 
     def _allows(self, rule: str, path: bytes) -> bool:
-        return is_allowed(rule, spell(path), self._limits.allow_secrets)
+        return is_allowed(rule, spell(path), self._settings.allow_secrets)
 
     def _before(self, path: bytes) -> bytes:
         _mode, oid = self._committed.get(path, (b"", ""))

@@ -1,21 +1,19 @@
 """Rescue by the user's own program: a snapshot before it, and its commits compared with that afterwards."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
-from pathlib import Path
 
 from guard.core.base.paths import path_line
 from guard.core.rescue.settings import SnapshotLimits
 from guard.core.snapshots.snapshot import HeldBack, Occasion, Snapshot
-from guard.git.locate import Repository
 from guard.rescue.changes import PathChange
 from guard.rescue.commits import is_as_kept
 from guard.rescue.select import CommitSelection, Planner
 from guard.snapshots.fast_import import Listing
-from guard.snapshots.project import Project
+from guard.snapshots.project import Project, Site
 from guard.snapshots.shadow import Shadow
 from guard.snapshots.take import Taken, open_for_snapshot, promote, take
-from guard.system.clock import Deadline
 
 _BY = "by the rescue command"
 
@@ -24,24 +22,23 @@ _BY = "by the rescue command"
 class UsersProgram:
     """What the program has to do."""
 
-    repository: Repository
-    workspace: Path
-    environ: Mapping[str, str]
+    site: Site
     occasion: Occasion
     limits: SnapshotLimits
-    time_limit: float
 
     def before(self, paths: Sequence[bytes]) -> "ExpectedCommits":
-        project = self._project()
-        with open_for_snapshot(project, self.workspace, self.occasion) as shadow:
+        with self.open() as (project, shadow):
             wanted = sorted({path.rstrip(b"/") for path in paths})
             taken = take(project, shadow, self.occasion, wanted, self.limits)
             committed = project.tree(project.commit_of("HEAD"))
-            plan = Planner(project, shadow, taken, committed, self.limits).plan(wanted)
+            plan = Planner(project, shadow, taken, committed, self.limits.settings).plan(wanted)
         return ExpectedCommits(self, taken, plan)
 
-    def _project(self) -> Project:
-        return Project(self.repository, self.environ, Deadline(self.time_limit))
+    @contextmanager
+    def open(self) -> Iterator[tuple[Project, Shadow]]:
+        project = self.site.project()
+        with open_for_snapshot(project, self.site.workspace, self.occasion) as shadow:
+            yield project, shadow
 
 
 @dataclass(frozen=True)
@@ -58,13 +55,12 @@ class ExpectedCommits:
 
     def list_missing(self, ref: str) -> tuple[HeldBack, ...]:
         """List what this ref does not have as it was, and what it should not have."""
-        project = self.by._project()
-        with open_for_snapshot(project, self.by.workspace, self.by.occasion) as shadow:
+        with self.by.open() as (project, shadow):
             tree = project.tree(project.commit_of(ref))
             return tuple(self._find_missing(project, shadow, tree))
 
     def settle(self) -> None:
-        with open_for_snapshot(self.by._project(), self.by.workspace, self.by.occasion) as shadow:
+        with self.by.open() as (_project, shadow):
             promote(shadow, self.snapshot)
 
     def _find_missing(self, project: Project, shadow: Shadow, tree: Listing) -> Iterator[HeldBack]:

@@ -3,6 +3,7 @@
 import os
 from collections.abc import Iterator
 from contextlib import closing, suppress
+from dataclasses import replace
 from pathlib import Path
 
 from guard.core.base.paths import unspell
@@ -41,11 +42,11 @@ def _place_of(place: RollbackPlace, journal: RollbackJournal) -> RollbackPlace:
     if root == place.repository.root:
         return place
     try:
-        return place.at(repository_at(root))
+        return replace(place, repository=repository_at(root))
     except RepositoryProblem:
         raise RepositoryProblem(
-            f"a rollback of {journal.task_id} was killed in {root}, which is gone",
-            f"bring it back, or delete what is in {place.journals}",
+            f"a rollback of {journal.task_id} was killed in {root}, which no longer exists",
+            f"restore that work tree, or delete what is in {place.journals}",
         ) from None
 
 

@@ -40,7 +40,7 @@ from guard.rollback.journals import find_announced
 from guard.rollback.place import RollbackPlace, lock_rollbacks
 from guard.rollback.prepare import RevertOrder, RollbackStopped, prepare_revert
 from guard.rollback.recover import settle_all
-from guard.snapshots.take import keep
+from guard.snapshots.take import keep, prepare_site
 from guard.store import Change
 
 _LONGEST_REASON = 60_000
@@ -91,10 +91,8 @@ def finish_or_undo(guard: Invocation) -> None:
 
 
 def rollback_place(guard: Invocation) -> RollbackPlace:
-    # Its folder has the lock.
-    guard.prepare_workspace()
-    limit = guard.config.settings.rescue.time_limit_seconds
-    return RollbackPlace(guard.repository, guard.workspace.path, guard.environ, limit)
+    site = prepare_site(guard)
+    return RollbackPlace(site.repository, site.workspace, site.environ, site.time_limit)
 
 
 def _id_of(state: Coordinator, told: str) -> str:

@@ -63,6 +63,7 @@ class SnapshotDraft:
         self._unread_of_git: dict[bytes, str] = {}
         self.folders: set[bytes] = set()
         self._project, self._stream, self._limits = project, stream, limits
+        self._most_bytes = limits.settings.snapshot_max_file_bytes
         self._put_aside = GitStateSaver(project, shadow, stream, self._unread_of_git)
         self._wanted = frozenset(path for path in wanted if is_relative(path))
         self._large: dict[bytes, None] = {}
@@ -124,7 +125,7 @@ class SnapshotDraft:
         self._limits.tell(f"saving the work tree; {len(self.worktree.now)} files")
 
     def _keep(self, entry: WalkEntry) -> None:
-        found = read_entry(entry, self._limits.snapshot_max_file_bytes)
+        found = read_entry(entry, self._most_bytes)
         if isinstance(found, Large):
             close(found.descriptor)
             self._large[entry.path] = None
@@ -173,12 +174,11 @@ class SnapshotDraft:
                 self.folders.add(path)
             elif isinstance(found, str):
                 self.unread[path] = found
-            elif path in self._walked or any(
-                folder in self.worktree.now for folder in folders_above(path)
+            elif path in self._walked or not self.worktree.now.keys().isdisjoint(
+                folders_above(path)
             ):
-                self.unread[path] = (
-                    UNSTEADY  # A folder became a file meanwhile, or a file a folder.
-                )
+                # A folder became a file meanwhile, or a file a folder.
+                self.unread[path] = UNSTEADY
             elif large:
                 self._keep_large(found[0])
             elif self.worktree.knows(path, found[1]):
@@ -187,7 +187,7 @@ class SnapshotDraft:
                 self._keep(found[0])
 
     def _keep_large(self, entry: WalkEntry) -> None:
-        found = read_entry(entry, self._limits.snapshot_max_file_bytes)
+        found = read_entry(entry, self._most_bytes)
         if not isinstance(found, Large):
             self._put(entry.path, found)
         elif self._put_large(self.worktree, entry.path, found):
@@ -222,7 +222,7 @@ class SnapshotDraft:
         self._unread_of_git.update(walk.not_read)
 
     def _keep_git(self, entry: WalkEntry, table: FolderDelta) -> None:
-        found = read_entry(entry, self._limits.snapshot_max_file_bytes)
+        found = read_entry(entry, self._most_bytes)
         if isinstance(found, Large):
             self._put_large(table, entry.path, found)
         elif isinstance(found, str):

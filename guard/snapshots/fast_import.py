@@ -25,6 +25,16 @@ Listing = dict[bytes, tuple[bytes, str]]
 """Paths in a tree, each with its mode and object id."""
 
 
+def parse_tree(listed: bytes) -> Listing:
+    """Parse what `git ls-tree -z` prints."""
+    found: Listing = {}
+    for line in listed.split(b"\0")[:-1]:
+        about, _, path = line.partition(b"\t")
+        mode, _kind, oid = about.split()
+        found[path] = (mode, oid.decode())
+    return found
+
+
 class TreeChanges(NamedTuple):
     """What a snapshot has beyond the trees that it starts from, and what it has no longer."""
 

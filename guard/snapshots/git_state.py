@@ -21,7 +21,7 @@ from guard.core.snapshots.paths import GITLINK, tree_path
 from guard.errors import RepositoryProblem, StoreUnavailable
 from guard.git.locate import Repository
 from guard.git.reflogs import read_stash
-from guard.snapshots.fast_import import ImportStream, quote_path
+from guard.snapshots.fast_import import ImportStream, parse_tree, quote_path
 from guard.snapshots.objects import read_blobs
 from guard.snapshots.project import Project
 from guard.snapshots.read_file import Content, git_mode, read_entry
@@ -80,10 +80,8 @@ class ProjectIndex:
         return self._call("log", "-1", "--format=%s", commit, "--")
 
     def in_commit(self, commit: str) -> list[IndexEntry]:
-        listed = self._call("ls-tree", "-r", "-z", "--full-tree", commit)
-        lines = (line.partition(b"\t") for line in listed.split(b"\0")[:-1])
-        fields = ((*about.split(), path) for about, _, path in lines)
-        return [IndexEntry(mode, oid.decode(), 0, path) for mode, _kind, oid, path in fields]
+        listed = parse_tree(self._call("ls-tree", "-r", "-z", "--full-tree", commit))
+        return [IndexEntry(mode, oid, 0, path) for path, (mode, oid) in listed.items()]
 
     def blobs(self, oids: Sequence[str]) -> Iterator[tuple[str, bytes]]:
         return read_blobs(partial(self.shadow.call, extra=self._lent()), oids)
@@ -185,13 +183,9 @@ class GitStateSaver:
             parts.append((b"untracked", self.index.in_commit(others[1])))
         for name, found in parts:
             self._copy([(b"%s/%s/%s" % (place, name, tree_path(one.path)), one) for one in found])
-        about = b"%s\nstash %s\nbase %s\n"
-        said = about % (
-            self.index.subject(commit).rstrip(b"\n"),
-            commit.encode(),
-            base.encode(),
-        )
-        self._stream.put(place + b"/about.txt", b"100644", said)
+        subject = self.index.subject(commit).rstrip(b"\n")
+        about = b"%s\nstash %s\nbase %s\n" % (subject, commit.encode(), base.encode())
+        self._stream.put(place + b"/about.txt", b"100644", about)
 
     def operation(self) -> None:
         repository = self._project.repository

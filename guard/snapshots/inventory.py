@@ -3,7 +3,7 @@
 import fcntl
 import os
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from difflib import get_close_matches
@@ -19,6 +19,7 @@ from guard.git.run import run_git
 from guard.snapshots.objects import Objects, ObjectUnreadable
 from guard.snapshots.shadow import LOCK, OPTIONS, REFS, SHADOW_FOLDER, UNPROMOTED, recovery_command
 from guard.system.private_files import Folder, close
+from guard.system.processes import Finished
 
 LATEST = "latest"
 _BROKEN = re.compile(rb"broken ref (\S+)")
@@ -49,24 +50,29 @@ class Shelf:
     environ: Mapping[str, str]
     time_limit: float
 
+    def run(self, *words: str, stdin: bytes = b"", lends: Sequence[int] = ()) -> Finished:
+        return run_git(
+            *OPTIONS,
+            *words,
+            environ=self.environ,
+            git_dir=self.path,
+            time_limit=self.time_limit,
+            stdin=stdin,
+            lends=lends,
+        )
+
     def objects(self) -> Objects:
         return Objects(self.path, self.environ, self.time_limit)
 
     def references(self) -> list[Reference]:
         if not self.path.is_dir():
             return []
-        words = ("for-each-ref", "--format=%(objectname) %(refname)", REFS, UNPROMOTED)
-        answer = run_git(
-            *(*OPTIONS, *words),
-            environ=self.environ,
-            git_dir=self.path,
-            time_limit=self.time_limit,
-        )
+        answer = self.run("for-each-ref", "--format=%(objectname) %(refname)", REFS, UNPROMOTED)
         if answer.code != 0:
-            said = escape(answer.stderr.decode(errors="replace").strip())
+            place = escape(os.fspath(self.path))
             raise StateProblem(
-                fit_line(f"the snapshots in {escape(os.fspath(self.path))} cannot be read: {said}"),
-                f"`git --git-dir={self.path} fsck` says more; nothing was changed",
+                fit_line(f"guard cannot read the snapshots in {place}: {answer.message}"),
+                f"run `git --git-dir={self.path} fsck`; guard changed nothing",
             )
         named = {ref.decode(): "" for ref in _BROKEN.findall(answer.stderr)}
         for line in answer.stdout.decode(errors="replace").splitlines():
@@ -138,7 +144,7 @@ class Shelf:
         known = {one.id: one for one in self.references()}
         if not known:
             raise WrongUsage(
-                f"there are no snapshots in {self.path.parent}", "`guard snapshot` takes one"
+                f"there are no snapshots in {self.path.parent}", "take one with `guard snapshot`"
             )
         if word == LATEST:
             return known[self._latest(worktree)]
@@ -159,10 +165,10 @@ class Shelf:
         if worktree is None and len(worktrees) > 1:
             raise WrongUsage(
                 f"{self.path.parent} has snapshots of {len(worktrees)} work trees",
-                "name one by its id, as `guard snapshots --all` lists them",
+                "name a snapshot by its id; `guard snapshots --all` lists them",
             )
         if not own:
-            broken = f"; {len(damaged)} cannot be read" if damaged else ""
+            broken = f"; guard cannot read {len(damaged)}" if damaged else ""
             raise WrongUsage(
                 f"there is no snapshot of this work tree{broken}",
                 "`guard snapshots --all` lists those of all work trees",
@@ -177,7 +183,7 @@ def read_manifest(objects: Objects, commit: str) -> Manifest:
     try:
         return parse_document(Manifest, objects.manifest(commit))
     except ValueError as error:
-        raise ObjectUnreadable(f"manifest.json cannot be read: {error}") from None
+        raise ObjectUnreadable(f"manifest.json is not valid: {error}") from None
     except ObjectUnreadable as error:
         raise ObjectUnreadable(f"manifest.json: {error}") from None
 

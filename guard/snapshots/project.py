@@ -14,9 +14,9 @@ from guard.errors import RepositoryProblem
 from guard.git.gitdir_files import read_portion
 from guard.git.locate import Repository
 from guard.git.reader import RepositoryReader
-from guard.git.run import read_config
+from guard.git.run import read_config, with_safe_path
 from guard.git.status import filter_overrides
-from guard.snapshots.fast_import import Listing
+from guard.snapshots.fast_import import Listing, parse_tree
 from guard.system.clock import Deadline
 
 _SETTINGS = {"core.safecrlf": "false", "i18n.commitEncoding": "UTF-8"}
@@ -34,7 +34,20 @@ _MOST_BYTES = 1024**3
 _BRIEF_SHARE = 0.1
 _OWN_IDENTITY = ("guard", "guard@localhost")
 _NO_PART_OF_A_NAME = "".join(map(chr, range(33))) + ".,:;<>\"\\'"
-_FSCK = "see what `git fsck` says"
+
+
+@dataclass(frozen=True)
+class Site:
+    """A work tree, the workspace that has its state, and the time that git is given."""
+
+    repository: Repository
+    workspace: Path
+    environ: Mapping[str, str]
+    time_limit: float
+
+    def project(self) -> "Project":
+        safely = with_safe_path(self.environ, self.repository.root)
+        return Project(self.repository, safely, Deadline(self.time_limit), callers=self.environ)
 
 
 @dataclass(frozen=True)
@@ -103,19 +116,17 @@ class Project:
         found = self.line_if_any(*words, f"{name}^{{commit}}")
         missing = self.line_if_any(*words, name) if found is None else None
         if missing is not None and missing.strip("0"):
-            raise RepositoryProblem(f"{name} names a commit that is missing: {missing}", _FSCK)
+            raise RepositoryProblem(
+                f"{name} names the commit {missing}, which the repository does not have",
+                "run `git fsck` to find out what else is missing",
+            )
         return found
 
     def tree(self, treeish: str | None) -> Listing:
         """Every file of a commit, with its mode and object id; nothing for no commit."""
-        found: Listing = {}
         if treeish is None:
-            return found
-        for line in self.call("ls-tree", "-r", "-z", "--full-tree", treeish).split(b"\0")[:-1]:
-            about, _, path = line.partition(b"\t")
-            mode, _kind, oid = about.split()
-            found[path] = (mode, oid.decode())
-        return found
+            return {}
+        return parse_tree(self.call("ls-tree", "-r", "-z", "--full-tree", treeish))
 
     def object_format(self) -> str:
         """The hash that names the objects; the usual one where git cannot tell."""
@@ -181,12 +192,8 @@ class Project:
         name = self.environ.get("GIT_AUTHOR_NAME") or self._config("user.name")
         mail = self.environ.get("GIT_AUTHOR_EMAIL") or self._config("user.email")
         name, mail = (name, mail) if _is_name(name) and _is_name(mail) else _OWN_IDENTITY
-        return {
-            "GIT_AUTHOR_NAME": name,
-            "GIT_AUTHOR_EMAIL": mail,
-            "GIT_COMMITTER_NAME": name,
-            "GIT_COMMITTER_EMAIL": mail,
-        }
+        author = {"GIT_AUTHOR_NAME": name, "GIT_AUTHOR_EMAIL": mail}
+        return {**author, "GIT_COMMITTER_NAME": name, "GIT_COMMITTER_EMAIL": mail}
 
 
 def _is_name(text: str | None) -> TypeGuard[str]:

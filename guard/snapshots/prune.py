@@ -6,23 +6,22 @@ Git itself holds the lock too, because it goes on when guard is killed: a new sn
 delete.
 """
 
-import fcntl
 import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
 from typing import NamedTuple
 
 from guard.core.base.text import escape, fit_line
+from guard.core.rescue.settings import RescueSettings
 from guard.core.snapshots.report import SnapshotEntry
 from guard.core.snapshots.retention import SnapshotFacts, due_ids, slack
 from guard.errors import GuardError, StoreUnavailable
-from guard.git.run import run_git
-from guard.snapshots.inventory import Reference, open_shelf
-from guard.snapshots.shadow import LOCK, OPTIONS, REFS, SHADOW_FOLDER, UNPROMOTED
-from guard.system.private_files import Folder, close
+from guard.snapshots.inventory import Reference, Shelf, open_shelf
+from guard.snapshots.shadow import LOCK, REFS, SHADOW_FOLDER, UNPROMOTED
+from guard.system.private_files import Folder, close, try_lock
 
 _OWED = "guard.owed"
 """Stands in the shadow while there may be packs with deleted snapshots in them."""
@@ -39,42 +38,28 @@ class PruneResult(NamedTuple):
     left: str | None = None
 
 
-@dataclass(frozen=True)
-class KeepPolicy:
-    """How many snapshots of each work tree stay, and for how long."""
-
-    snapshots: int
-    days: float
-
-
-def may_be_due(workspace: Path, keeping: KeepPolicy) -> bool:
+def may_be_due(workspace: Path, keeping: RescueSettings) -> bool:
     """Tell whether there are more snapshots than are kept in any case, or very many packs."""
     shadow = workspace / SHADOW_FOLDER
     try:
         snapshots, packs = os.listdir(shadow / REFS), os.listdir(shadow / "objects/pack")
     except OSError:
         return True
-    return len(snapshots) > keeping.snapshots or len(packs) > 2 * _MOST_PACKS
+    return len(snapshots) > keeping.keep_snapshots or len(packs) > 2 * _MOST_PACKS
 
 
 def prune_if_worth_it(
     workspace: Path,
     environ: Mapping[str, str],
-    keeping: KeepPolicy,
+    keeping: RescueSettings,
     *,
     now: datetime,
     time_limit: float,
 ) -> PruneResult:
     """Prune when enough snapshots are due; for use after a snapshot, which no trouble here may spoil."""
+    enough = slack(keeping.keep_snapshots)
     try:
-        return prune(
-            workspace,
-            environ,
-            keeping,
-            now=now,
-            time_limit=time_limit,
-            at_least=slack(keeping.snapshots),
-        )
+        return prune(workspace, environ, keeping, now=now, time_limit=time_limit, at_least=enough)
     except GuardError as error:
         return PruneResult(left=error.message)
 
@@ -82,7 +67,7 @@ def prune_if_worth_it(
 def prune(
     workspace: Path,
     environ: Mapping[str, str],
-    keeping: KeepPolicy,
+    keeping: RescueSettings,
     *,
     now: datetime,
     time_limit: float,
@@ -96,9 +81,10 @@ def prune(
     if shadow is None:
         return PruneResult()
     held = [_facts(entry) for entry in entries if entry.id in references]
-    ids = due_ids(held, keep_snapshots=keeping.snapshots, keep_days=keeping.days, now=now)
+    kept, days = keeping.keep_snapshots, keeping.keep_days
+    ids = due_ids(held, keep_snapshots=kept, keep_days=days, now=now)
     with shadow:
-        work = _Pruner(workspace / SHADOW_FOLDER, shadow, environ, time_limit)
+        work = _Pruner(shelf, shadow)
         gone = ids if len(ids) >= at_least else ()
         if gone:
             work.delete([references[identity] for identity in gone])
@@ -115,16 +101,14 @@ def _facts(entry: SnapshotEntry) -> SnapshotFacts:
 def promote_by_id(
     workspace: Path, environ: Mapping[str, str], identity: str, *, time_limit: float
 ) -> None:
-    words = ("update-ref", "--no-deref", "-d", f"{UNPROMOTED}/{identity}")
-    _call(workspace / SHADOW_FOLDER, environ, time_limit, words)
+    shelf = Shelf(workspace / SHADOW_FOLDER, environ, time_limit)
+    _call(shelf, ("update-ref", "--no-deref", "-d", f"{UNPROMOTED}/{identity}"))
 
 
 @dataclass(frozen=True)
 class _Pruner:
-    path: Path
-    shadow: Folder
-    environ: Mapping[str, str]
-    time_limit: float
+    shelf: Shelf
+    folder: Folder
 
     def delete(self, due_now: list[Reference]) -> None:
         """Delete their refs, all or none; none if one of them was marked as unpromoted meanwhile."""
@@ -134,67 +118,50 @@ class _Pruner:
             lines += [f"verify {UNPROMOTED}/{one.id} {nothing}"]
             lines += [f"delete {REFS}/{one.id} {one.commit}"]
         lines += ["prepare", "commit", ""]
-        self.shadow.replace(_OWED, b"", locked=False)
+        self.folder.replace(_OWED, b"", locked=False)
         words = ("update-ref", "--no-deref", "--stdin")
-        _call(self.path, self.environ, self.time_limit, words, "\n".join(lines).encode())
+        _call(self.shelf, words, "\n".join(lines).encode())
 
     def give_back(self) -> tuple[int, str | None]:
         """Repack; return how many bytes were freed, and why no more."""
-        owed = self.shadow.exists(_OWED)
+        owed = self.folder.exists(_OWED)
         if not owed and self._packs() <= _MOST_PACKS:
             return 0, None
         with self._alone() as lock:
             if lock is None:
                 return 0, "another process uses the snapshots; guard frees their space next time"
             before = self._bytes()
-            how = ("-a",) if owed else ("--geometric=2",)
-            limit = self.time_limit * _ASIDE_SHARE
-            _call(self.path, self.environ, limit, (*_REPACK, *how), lends=(lock,))
-            self.shadow.remove(_OWED)
+            how = "-a" if owed else "--geometric=2"
+            hurried = replace(self.shelf, time_limit=self.shelf.time_limit * _ASIDE_SHARE)
+            _call(hurried, (*_REPACK, how), lends=(lock,))
+            self.folder.remove(_OWED)
             return max(0, before - self._bytes()), None
 
     def _packs(self) -> int:
-        names = os.listdir(self.path / "objects/pack")
+        names = os.listdir(self.shelf.path / "objects/pack")
         return sum(name.endswith(".pack") for name in names)
 
     def _bytes(self) -> int:
-        with os.scandir(self.path / "objects/pack") as found:
+        with os.scandir(self.shelf.path / "objects/pack") as found:
             return sum(entry.stat(follow_symlinks=False).st_size for entry in found)
 
     @contextmanager
     def _alone(self) -> Iterator[int | None]:
         """Take the lock; None if another process has it."""
-        descriptor = self.shadow.open_file(LOCK, os.O_RDWR | os.O_CREAT)
+        descriptor = self.folder.open_file(LOCK, os.O_RDWR | os.O_CREAT)
         try:
-            try:
-                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
-                yield None
-            else:
-                yield descriptor
+            yield descriptor if try_lock(descriptor) else None
         finally:
             close(descriptor)
 
 
 def _call(
-    shadow: Path,
-    environ: Mapping[str, str],
-    time_limit: float,
-    words: tuple[str, ...],
-    stdin: bytes = b"",
-    lends: tuple[int, ...] = (),
+    shelf: Shelf, words: tuple[str, ...], stdin: bytes = b"", lends: tuple[int, ...] = ()
 ) -> None:
-    finished = run_git(
-        *(*OPTIONS, *words),
-        environ=environ,
-        git_dir=shadow,
-        time_limit=time_limit,
-        stdin=stdin,
-        lends=lends,
-    )
+    finished = shelf.run(*words, stdin=stdin, lends=lends)
     if finished.code != 0:
-        said = escape("; ".join(finished.stderr.decode(errors="replace").splitlines()))
+        place = escape(os.fspath(shelf.path))
         raise StoreUnavailable(
-            fit_line(f"the snapshots in {escape(os.fspath(shadow))} could not be pruned: {said}"),
-            "none that should stay was touched; `guard snapshots` lists them",
+            fit_line(f"guard cannot prune the snapshots in {place}: {finished.message}"),
+            "guard deleted none that should stay; `guard snapshots` lists them",
         )

@@ -18,6 +18,7 @@ from guard.snapshots.contents import SnapshotContents, read_index, read_work_tre
 from guard.snapshots.diff import Comparison, FolderComparer
 from guard.snapshots.inventory import Reference, Shelf, open_shelf
 from guard.snapshots.objects import Objects
+from guard.snapshots.project import Site
 from guard.snapshots.safe_writer import SafeFolder
 from guard.snapshots.take import take_and_prune
 from guard.snapshots.write_files import Progress, RestoreResult, SnapshotWriter
@@ -160,15 +161,9 @@ class ChosenSnapshot:
         repository = self._repository()
 
         def save(paths: list[bytes]) -> tuple[Snapshot, SnapshotContents]:
-            taken = take_and_prune(
-                repository,
-                self.source.workspace,
-                self.source.environ,
-                occasion=Occasion("restore", now),
-                time_limit=time_limit,
-                paths=paths,
-                limits=self.source.limits,
-            )
+            source = self.source
+            site = Site(repository, source.workspace, source.environ, time_limit)
+            taken = take_and_prune(site, Occasion("restore", now), paths, source.limits)
             with self.shelf.objects() as objects:
                 return taken, read_work_tree(objects, self.shelf.find(taken.id, None))
 

@@ -19,7 +19,7 @@ from pathlib import Path
 from guard.core.base.text import LONGEST_LINE, escape, fit_line
 from guard.errors import RepositoryProblem, StateProblem, StoreUnavailable
 from guard.git.run import feed_git, run_git
-from guard.snapshots.fast_import import ImportStream, Listing, TreeChanges
+from guard.snapshots.fast_import import ImportStream, TreeChanges, parse_tree
 from guard.snapshots.stat_cache import (
     FOLDER,
     note_verified_packs,
@@ -120,19 +120,8 @@ class Shadow:
         raise snapshot_error(self.path, fatal or f"git {word} ended with {ended}")
 
     def folders(self, commit: str) -> dict[bytes, str]:
-        return {
-            path: oid
-            for path, (mode, oid) in self._listing("ls-tree", "-z", commit).items()
-            if mode == _TREE
-        }
-
-    def _listing(self, *words: str) -> Listing:
-        found: Listing = {}
-        for line in self.call(*words).split(b"\0")[:-1]:
-            about, _, path = line.partition(b"\t")
-            mode, _kind, oid = about.split()
-            found[path] = (mode, oid.decode())
-        return found
+        listed = parse_tree(self.call("ls-tree", "-z", commit))
+        return {path: oid for path, (mode, oid) in listed.items() if mode == _TREE}
 
     def trees_of(self, commit: str, in_packs: Set[str]) -> dict[bytes, str] | None:
         """The trees at the top of an earlier snapshot; None if not all of its objects are there any more."""
@@ -193,7 +182,7 @@ class Shadow:
                 else:
                     written[name + b"/" + path] = (mode, oid.decode())
         words = ("ls-tree", "-r", "-z", commit, "--", *map(os.fsdecode, trees), "manifest.json")
-        return TreeChanges(written | self._listing(*words), deleted)
+        return TreeChanges(written | parse_tree(self.call(*words)), deleted)
 
     @property
     def empty_tree(self) -> str:

@@ -15,20 +15,15 @@ from pathlib import Path
 
 from guard.context.invocation import Invocation
 from guard.core.base.fields import is_id
-from guard.core.rescue.settings import SnapshotLimits
+from guard.core.rescue.settings import RescueSettings, SnapshotLimits
 from guard.core.snapshots.snapshot import Occasion, Snapshot, list_skipped
 from guard.errors import RepositoryProblem, StoreUnavailable, WrongUsage
-from guard.git.locate import Repository
-from guard.git.run import with_safe_path
 from guard.snapshots.collect import SnapshotDraft
-from guard.snapshots.project import Project
+from guard.snapshots.project import Project, Site
 from guard.snapshots.shadow import REFS, UNPROMOTED, Shadow, open_shadow, recovery_command
 from guard.snapshots.stat_cache import CachedFiles, StatCache, recall, remember
-from guard.system.clock import Deadline
 
 _USUAL = SnapshotLimits()
-
-
 _LONGEST_NAME = 100
 _REMEMBERED = (b"worktree", b"nested", b"modules")
 
@@ -51,21 +46,6 @@ class Taken:
     """Folders that are rebuilt anyway."""
 
 
-def take(
-    project: Project,
-    shadow: Shadow,
-    occasion: Occasion,
-    wanted: Sequence[bytes] = (),
-    limits: SnapshotLimits = _USUAL,
-) -> Taken:
-    """Make a snapshot, and read it back; `wanted` are paths that are in it even where the walk leaves a folder out.
-
-    It starts from the last one of the same work tree; if that turns out to be damaged, from nothing.
-    """
-    with _pause_garbage_collector():
-        return _take(project, shadow, occasion, wanted, limits)
-
-
 @contextmanager
 def _pause_garbage_collector() -> Iterator[None]:
     """With very many files the garbage collector would look through all of them again and again, and find nothing."""
@@ -78,13 +58,18 @@ def _pause_garbage_collector() -> Iterator[None]:
             gc.enable()
 
 
-def _take(
+@_pause_garbage_collector()
+def take(
     project: Project,
     shadow: Shadow,
     occasion: Occasion,
-    wanted: Sequence[bytes],
-    limits: SnapshotLimits,
+    wanted: Sequence[bytes] = (),
+    limits: SnapshotLimits = _USUAL,
 ) -> Taken:
+    """Make a snapshot, and read it back; `wanted` are paths that are in it even where the walk leaves a folder out.
+
+    It starts from the last one of the same work tree; if that turns out to be damaged, from nothing.
+    """
     root = project.repository.root
     memory = recall(shadow.path, root, len(shadow.empty_tree) // 2)
     trees = shadow.trees_of(memory.commit, memory.packs) if memory.commit else None
@@ -172,55 +157,48 @@ def open_for_snapshot(project: Project, workspace: Path, occasion: Occasion) -> 
         raise WrongUsage(f"{name[:40]!r} cannot name a snapshot", "use letters, digits and hyphens")
     if not project.repository.root.is_dir():
         raise RepositoryProblem(
-            f"the work tree {project.repository.root} is gone", "earlier snapshots are still there"
+            f"the work tree {project.repository.root} no longer exists",
+            "restore it from an earlier snapshot: `guard snapshots` lists them",
         )
     object_format = project.object_format()
     with open_shadow(workspace, project.environ, project.deadline, object_format) as shadow:
         yield shadow
 
 
+def prepare_site(guard: Invocation) -> Site:
+    """Make the workspace ready, which a snapshot may be the first to write to; return where the work is."""
+    guard.prepare_workspace()
+    limit = guard.config.settings.rescue.time_limit_seconds
+    return Site(guard.repository, guard.workspace.path, guard.environ, limit)
+
+
 def keep(guard: Invocation, occasion: Occasion, *, tells: bool = True) -> Snapshot:
     """Take a snapshot for a command, and show a live line meanwhile unless `tells` is false."""
-    # A snapshot may be the first thing that is written to the workspace.
-    guard.prepare_workspace()
-    settings, live = guard.config.settings.rescue, guard.output.live()
+    site, live = prepare_site(guard), guard.output.live()
+    limits = SnapshotLimits(guard.config.settings.rescue, live.far if tells else None)
     try:
-        return take_and_prune(
-            guard.repository,
-            guard.workspace.path,
-            guard.environ,
-            occasion=occasion,
-            time_limit=settings.time_limit_seconds,
-            limits=SnapshotLimits.of(settings, live.far if tells else None),
-        )
+        return take_and_prune(site, occasion, limits=limits)
     finally:
         live.clear()
 
 
 def take_and_prune(
-    repository: Repository,
-    workspace_path: Path,
-    environ: Mapping[str, str],
-    *,
+    site: Site,
     occasion: Occasion,
-    time_limit: float,
     paths: Sequence[bytes] = (),
     limits: SnapshotLimits = _USUAL,
 ) -> Snapshot:
     """Take a snapshot and prune old ones; `paths` are kept even in folders that are left out as rebuilt anyway."""
-    project = Project(repository, with_safe_path(environ, repository.root), Deadline(time_limit))
-    with open_for_snapshot(project, workspace_path, occasion) as shadow:
+    project = site.project()
+    with open_for_snapshot(project, site.workspace, occasion) as shadow:
         taken = take(project, shadow, occasion, paths, limits).snapshot
-    prune_old(project, workspace_path, limits, occasion.at)
+    prune_old(project, site.workspace, limits.settings, occasion.at)
     return taken
 
 
-def prune_old(
-    project: Project, workspace_path: Path, limits: SnapshotLimits, now: datetime
-) -> None:
-    from guard.snapshots.prune import KeepPolicy, may_be_due, prune_if_worth_it
+def prune_old(project: Project, workspace: Path, keeping: RescueSettings, now: datetime) -> None:
+    from guard.snapshots.prune import may_be_due, prune_if_worth_it
 
-    keeping = KeepPolicy(limits.keep_snapshots, limits.keep_days)
-    if not project.deadline.has_passed() and may_be_due(workspace_path, keeping):
+    if not project.deadline.has_passed() and may_be_due(workspace, keeping):
         left = project.deadline.left()
-        prune_if_worth_it(workspace_path, project.environ, keeping, now=now, time_limit=left)
+        prune_if_worth_it(workspace, project.environ, keeping, now=now, time_limit=left)

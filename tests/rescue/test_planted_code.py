@@ -12,6 +12,7 @@ import pytest
 from guard.git.locate import find_repository
 from guard.rescue import rescue
 from guard.rescue.order import Orders
+from guard.snapshots.project import Site
 from tests.rescue.states import start
 from tests.support import TIME_LIMIT, commit, git, run, write
 from tests.support.rescues import NOW, attempt_rescue, take_snapshot
@@ -364,7 +365,7 @@ def test_a_git_in_the_work_tree_does_not_run(
         shutil.rmtree(begun / ".git")
     workspace.mkdir(mode=0o700)
     orders = Orders("r1", 2, "main", paths)
-    result = rescue(known, workspace, os.environ, orders, at=NOW, time_limit=TIME_LIMIT)
+    result = rescue(Site(known, workspace, os.environ, TIME_LIMIT), orders, NOW)
     assert result.reason == ("not_plain:no_git_dir" if gone else "rescued")
     assert not (tmp_path / "ran").exists()
 

@@ -16,7 +16,7 @@ from guard.rescue.commits import Committer, prove, write_selection
 from guard.rescue.move_branch import IndexLocked, move_with_index
 from guard.rescue.order import Orders
 from guard.rescue.select import CommitSelection
-from guard.snapshots.project import Project
+from guard.snapshots.project import Project, Site
 from guard.snapshots.take import open_for_snapshot, take
 from guard.system.clock import Deadline
 from tests.rescue.states import STATES, start
@@ -128,14 +128,8 @@ def test_without_a_git_directory_there_is_only_the_snapshot(
     left = STATES["plain"].build(repository)
     shutil.rmtree(repository / ".git")
     workspace.mkdir(mode=0o700)
-    result = rescue(
-        known,
-        workspace,
-        os.environ,
-        Orders("r1", 2, "main", [name.encode() for name in left if isinstance(name, str)]),
-        at=NOW,
-        time_limit=TIME_LIMIT,
-    )
+    orders = Orders("r1", 2, "main", [name.encode() for name in left if isinstance(name, str)])
+    result = rescue(Site(known, workspace, os.environ, TIME_LIMIT), orders, NOW)
     assert result.reason == "not_plain:no_git_dir"
     assert result.snapshot is not None
     assert recovered(result.snapshot, tmp_path / "back") == contents(repository)
@@ -150,14 +144,8 @@ def test_a_git_directory_replaced_by_a_pointer_is_not_trusted(
     before = fingerprint(tmp_path / "real.git")
     write(repository / "new.txt", "new\n")
     workspace.mkdir(mode=0o700)
-    result = rescue(
-        known,
-        workspace,
-        os.environ,
-        Orders("r1", 2, "main", [b"new.txt"]),
-        at=NOW,
-        time_limit=TIME_LIMIT,
-    )
+    orders = Orders("r1", 2, "main", [b"new.txt"])
+    result = rescue(Site(known, workspace, os.environ, TIME_LIMIT), orders, NOW)
     assert result.reason == "not_plain:no_git_dir"
     assert fingerprint(tmp_path / "real.git") == before
 

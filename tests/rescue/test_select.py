@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from guard.core.rescue.settings import COMMIT_MAX_FILE_BYTES, SnapshotLimits
+from guard.core.rescue.settings import COMMIT_MAX_FILE_BYTES, RescueSettings, SnapshotLimits
 from tests.rescue.states import start
 from tests.support import commit, git, run, write
 from tests.support.rescues import attempt_rescue, contents, fingerprint, recovered
@@ -234,7 +234,7 @@ def test_the_user_lets_hits_pass(
 ) -> None:
     paths = [build(repository) for build in (secret_in_new, secrets_in_many_lines, new_env)]
     result = attempt_rescue(
-        repository, workspace, paths, limits=SnapshotLimits(allow_secrets=allowed)
+        repository, workspace, paths, limits=SnapshotLimits(RescueSettings(allow_secrets=allowed))
     )
     assert [one.path for one in result.held_back] == held
 

@@ -17,7 +17,7 @@ from guard.snapshots.project import Project
 from guard.system.clock import Deadline
 from tests.rescue.states import start
 from tests.support import TIME_LIMIT, git, write
-from tests.support.rescues import attempt_rescue
+from tests.support.rescues import attempt_rescue, site_of
 
 OID = "1" * 40
 LONG_AGO = 10_000_000_000
@@ -137,9 +137,7 @@ def test_a_swap_that_was_cut_short_is_finished(
     write(git_dir / "index", "the old one")
     note = left_note(shadow, lock_of(repository), time.time_ns())
     note.write_text(json.dumps([time.time_ns(), head, []]))
-    mend_killed_rescue(
-        find_repository(repository, lambda _: None), workspace, os.environ, TIME_LIMIT
-    )
+    mend_killed_rescue(site_of(repository, workspace))
     assert git(repository, "status", "--porcelain") == ""
     assert sorted(path.name for path in git_dir.glob("*index*")) == ["index"]
     assert not note.exists()

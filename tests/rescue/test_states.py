@@ -5,7 +5,6 @@ Beside it stands what `git add -A && git commit` loses in the same state.
 
 import os
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -15,6 +14,7 @@ from guard.errors import RepositoryProblem
 from guard.git.locate import Repository, find_repository
 from guard.rescue import rescue
 from guard.rescue.order import Orders
+from guard.snapshots.project import Site
 from guard.snapshots.take import take_and_prune
 from tests.rescue.states import STATES, State, start
 from tests.rescue.states_start import ANYTHING
@@ -69,13 +69,14 @@ class Scene:
         return imprint(self.root.parent, OWN)
 
     def snapshot(self) -> Snapshot:
-        options: dict[str, Any] = {"occasion": BY_HAND, "time_limit": TIME_LIMIT}
-        return take_and_prune(self.repository, self.workspace, self.environ, **options)
+        return take_and_prune(self.site(), BY_HAND)
+
+    def site(self) -> Site:
+        return Site(self.repository, self.workspace, self.environ, TIME_LIMIT)
 
     def rescue(self) -> Rescue:
         orders = Orders("r1", 2, self.state.branch, self.left)
-        where = (self.repository, self.workspace, self.environ)
-        return rescue(*where, orders, at=NOW, time_limit=TIME_LIMIT)
+        return rescue(self.site(), orders, NOW)
 
     def assert_recoverable(self, kept: Snapshot) -> None:
         """Every byte of the work tree, of all stages of the index, of what was put aside, of the operation in progress."""

@@ -13,18 +13,19 @@ from pathlib import Path
 
 import pytest
 
+from guard.core.rescue.settings import RescueSettings
 from guard.core.snapshots.retention import due_ids
 from guard.errors import StoreUnavailable
 from guard.snapshots import prune as retention
 from guard.snapshots.inventory import open_shelf
-from guard.snapshots.prune import KeepPolicy, PruneResult, prune, prune_if_worth_it
+from guard.snapshots.prune import PruneResult, prune, prune_if_worth_it
 from tests.rescue.states import start
 from tests.support import ROOT, TIME_LIMIT, git, write
 from tests.support.rescues import NOW, contents, recovered, take_snapshot
 from tests.support.sessions import until
 from tests.support.shelves import hold_unpromoted, keep, lose, refs, shadow_git
 
-ONE = KeepPolicy(1, 0)
+ONE = RescueSettings(keep_snapshots=1, keep_days=0)
 
 
 @pytest.fixture(autouse=True)
@@ -32,7 +33,7 @@ def started(repository: Path) -> None:
     start(repository)
 
 
-def pruned(workspace: Path, keeping: KeepPolicy = ONE) -> PruneResult:
+def pruned(workspace: Path, keeping: RescueSettings = ONE) -> PruneResult:
     return prune(workspace, os.environ, keeping, now=NOW, time_limit=TIME_LIMIT)
 
 
@@ -61,7 +62,7 @@ def test_what_is_due_goes_with_its_space_and_the_rest_is_sound(
     held = made[0]
     hold_unpromoted(workspace, held)
     kept = take_snapshot(repository, workspace)
-    gone = pruned(workspace, KeepPolicy(3, 0))
+    gone = pruned(workspace, RescueSettings(keep_snapshots=3, keep_days=0))
     assert gone.ids == tuple(made[1:4])
     assert gone.freed_bytes > 3 * 50_000
     assert gone.left is None
@@ -69,7 +70,7 @@ def test_what_is_due_goes_with_its_space_and_the_rest_is_sound(
     assert packs(workspace) == 1
     shadow_git(workspace, "fsck", "--strict", "--full")
     assert recovered(kept, workspace.parent / "back") == contents(repository)
-    assert pruned(workspace, KeepPolicy(3, 0)) == PruneResult()
+    assert pruned(workspace, RescueSettings(keep_snapshots=3, keep_days=0)) == PruneResult()
 
 
 def test_the_newest_of_each_work_tree_stays(
@@ -87,7 +88,7 @@ def test_one_that_cannot_be_read_stays_and_so_does_all_that_it_may_need(
 ) -> None:
     first, second, _third = several(repository, workspace, range(3, 0, -1))
     lose(workspace, f"refs/guard/snapshot/{first}:manifest.json")
-    with pytest.raises(StoreUnavailable, match="could not be pruned"):
+    with pytest.raises(StoreUnavailable, match="guard cannot prune"):
         pruned(workspace)
     assert f"refs/guard/snapshot/{first}" in refs(workspace)
     assert f"refs/guard/snapshot/{second}" not in refs(workspace)
@@ -137,7 +138,7 @@ def test_many_packs_become_few_and_nothing_goes(repository: Path, workspace: Pat
     for number in range(52):
         write(repository / "new.txt", f"{number}\n")
         keep(repository, workspace, 52 - number)
-    assert pruned(workspace, KeepPolicy(100, 0)).ids == ()
+    assert pruned(workspace, RescueSettings(keep_snapshots=100, keep_days=0)).ids == ()
     assert packs(workspace) < 10
     assert len(ids(workspace)) == 52
     shadow_git(workspace, "fsck", "--strict", "--full")
@@ -147,7 +148,11 @@ def test_unasked_it_waits_until_it_is_worth_it(repository: Path, workspace: Path
     made = several(repository, workspace, range(23, 0, -1))
     for expected in (made[:3], [], made[3:5]):
         found = prune_if_worth_it(
-            workspace, os.environ, KeepPolicy(20, 0), now=NOW, time_limit=TIME_LIMIT
+            workspace,
+            os.environ,
+            RescueSettings(keep_snapshots=20, keep_days=0),
+            now=NOW,
+            time_limit=TIME_LIMIT,
         )
         assert found.ids == tuple(expected)
         keep(repository, workspace)
@@ -160,7 +165,7 @@ def test_trouble_does_not_spoil_the_snapshot_before_it(workspace: Path) -> None:
     found = prune_if_worth_it(workspace, os.environ, ONE, now=NOW, time_limit=TIME_LIMIT)
     assert (found.ids, found.freed_bytes) == ((), 0)
     assert found.left
-    assert "cannot be read" in found.left
+    assert "guard cannot read the snapshots in " in found.left
 
 
 def test_without_a_shadow_there_is_nothing_to_do(workspace: Path) -> None:
@@ -171,9 +176,10 @@ def test_without_a_shadow_there_is_nothing_to_do(workspace: Path) -> None:
 CHILD = """
 import os, sys
 from pathlib import Path
-from guard.snapshots.prune import KeepPolicy, prune
+from guard.core.rescue.settings import RescueSettings
+from guard.snapshots.prune import prune
 from tests.support.rescues import NOW
-prune(Path(sys.argv[1]), os.environ, KeepPolicy(2, 0), now=NOW, time_limit=120)
+prune(Path(sys.argv[1]), os.environ, RescueSettings(keep_snapshots=2, keep_days=0), now=NOW, time_limit=120)
 """
 
 
@@ -198,7 +204,12 @@ def test_killed_at_any_moment_what_stays_is_whole(repository: Path, workspace: P
         child.wait()
         assert kept.id in ids(workspace)
         shadow_git(workspace, "fsck", "--full", "--connectivity-only")
-    until(lambda: packs(workspace) == 1 or bool(pruned(workspace, KeepPolicy(2, 0))))
+    until(
+        lambda: (
+            packs(workspace) == 1
+            or bool(pruned(workspace, RescueSettings(keep_snapshots=2, keep_days=0)))
+        )
+    )
     assert len(ids(workspace)) == 2
     shadow_git(workspace, "fsck", "--strict", "--full")
     assert recovered(kept, workspace.parent / "back") == contents(repository)

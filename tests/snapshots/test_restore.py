@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from guard.git.locate import find_repository
+from guard.snapshots.project import Site
 from guard.snapshots.restore import ChosenSnapshot, SnapshotSource, choose
 from guard.snapshots.take import take_and_prune
 from tests.rescue.states import STATES, State, start
@@ -27,7 +28,7 @@ def kept(state: State, root: Path, workspace: Path) -> Iterator[ChosenSnapshot]:
     known = find_repository(root, lambda _: None)
     state.build(root)
     workspace.mkdir(mode=0o700)
-    taken = take_and_prune(known, workspace, os.environ, occasion=BY_HAND, time_limit=TIME_LIMIT)
+    taken = take_and_prune(Site(known, workspace, os.environ, TIME_LIMIT), BY_HAND)
     with choose(
         SnapshotSource(workspace, known, os.environ, TIME_LIMIT), taken.id, staged=False
     ) as held:

@@ -16,6 +16,7 @@ from guard.core.snapshots.snapshot import Manifest, Occasion, Snapshot
 from guard.errors import RepositoryProblem, StateProblem, WrongUsage
 from guard.git.locate import find_repository
 from guard.schemas.validate import validator
+from guard.snapshots.project import Site
 from guard.snapshots.read_file import read_entry
 from guard.snapshots.take import take_and_prune
 from guard.snapshots.walk import WalkEntry
@@ -278,7 +279,7 @@ def test_without_a_git_directory_everything_is_kept(
     known = find_repository(repository, lambda _: None)
     shutil.rmtree(repository / ".git")
     workspace.mkdir(mode=0o700)
-    kept = take_and_prune(known, workspace, os.environ, occasion=BY_HAND, time_limit=TIME_LIMIT)
+    kept = take_and_prune(Site(known, workspace, os.environ, TIME_LIMIT), BY_HAND)
     assert kept.whole
     assert recovered(kept, tmp_path / "back") == contents(repository)
 
@@ -410,8 +411,8 @@ def test_a_work_tree_that_is_gone_is_an_error(repository: Path, workspace: Path)
     known = find_repository(repository, lambda _: None)
     repository.rename(repository.parent / "moved")
     workspace.mkdir(mode=0o700)
-    with pytest.raises(RepositoryProblem, match="is gone"):
-        take_and_prune(known, workspace, os.environ, occasion=BY_HAND, time_limit=TIME_LIMIT)
+    with pytest.raises(RepositoryProblem, match="no longer exists"):
+        take_and_prune(Site(known, workspace, os.environ, TIME_LIMIT), BY_HAND)
 
 
 def test_a_long_name_is_cut(repository: Path, workspace: Path) -> None:

@@ -72,12 +72,13 @@ SHUT_OUT = """
 import os, sys
 from pathlib import Path
 from guard.git.locate import find_repository
+from guard.snapshots.project import Site
 from guard.snapshots.take import take_and_prune
 from tests.support.rescues import BY_HAND
 root, workspace = map(Path, sys.argv[1:])
 known = find_repository(root, lambda _: None)
 (root / ".git").chmod(0)
-print(take_and_prune(known, workspace, os.environ, occasion=BY_HAND, time_limit=120).model_dump_json())
+print(take_and_prune(Site(known, workspace, os.environ, 120), BY_HAND).model_dump_json())
 raise SystemExit
 """
 

@@ -13,6 +13,7 @@ from guard.core.snapshots.snapshot import Occasion, Rescue, Snapshot
 from guard.git.locate import find_repository
 from guard.rescue import rescue
 from guard.rescue.order import Orders
+from guard.snapshots.project import Site
 from guard.snapshots.take import take_and_prune
 from tests.support import TIME_LIMIT
 
@@ -60,8 +61,11 @@ def fingerprint(folder: Path) -> dict[str, str]:
 def take_snapshot(root: Path, workspace: Path, **options: Any) -> Snapshot:
     """A snapshot of the work tree at this folder."""
     workspace.mkdir(mode=0o700, exist_ok=True)
-    options = {"occasion": BY_HAND, "time_limit": TIME_LIMIT, **options}
-    return take_and_prune(find_repository(root, lambda _: None), workspace, os.environ, **options)
+    return take_and_prune(site_of(root, workspace), **{"occasion": BY_HAND, **options})
+
+
+def site_of(root: Path, workspace: Path, time_limit: float = TIME_LIMIT) -> Site:
+    return Site(find_repository(root, lambda _: None), workspace, os.environ, time_limit)
 
 
 def attempt_rescue(
@@ -76,5 +80,4 @@ def attempt_rescue(
     named = [path if isinstance(path, bytes) else path.encode() for path in paths]
     options = {"baseline_branch": "refs/heads/main", **options}
     orders = Orders(run="r1", iteration=2, paths=named, **options)
-    found = find_repository(root, lambda _: None)
-    return rescue(found, workspace, os.environ, orders, at=NOW, time_limit=time_limit)
+    return rescue(site_of(root, workspace, time_limit), orders, NOW)

@@ -1,7 +1,7 @@
 """The settings of snapshots and rescue, and the limits that follow from them."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Annotated, Literal
 
 from pydantic import Field
@@ -10,10 +10,6 @@ from guard.core.base.fields import USERS, Section
 
 SNAPSHOT_MAX_FILE_BYTES = 1024**3
 COMMIT_MAX_FILE_BYTES = 50 * 1024**2
-KEEP_SNAPSHOTS = 50
-KEEP_DAYS = 14.0
-
-
 _ALLOWED = r"^( *([a-z0-9_]+|\*):[^,]+(,|$))*$"
 
 
@@ -36,11 +32,9 @@ class RescueSettings(Section):
         COMMIT_MAX_FILE_BYTES
     )
     """Up to which size a file is committed by a rescue; larger ones are in the snapshot only."""
-    keep_snapshots: Annotated[int, Field(ge=1, le=1_000_000, json_schema_extra=USERS)] = (
-        KEEP_SNAPSHOTS
-    )
+    keep_snapshots: Annotated[int, Field(ge=1, le=1_000_000, json_schema_extra=USERS)] = 50
     """How many snapshots of each work tree are kept, whatever their age (the newest)."""
-    keep_days: Annotated[float, Field(ge=0, le=36500, json_schema_extra=USERS)] = KEEP_DAYS
+    keep_days: Annotated[float, Field(ge=0, le=36500, json_schema_extra=USERS)] = 14.0
     """How many days every snapshot is kept; one with work that has not been taken over stays longer."""
     allow_secrets: Annotated[
         str, Field(max_length=4096, pattern=_ALLOWED, json_schema_extra=USERS)
@@ -54,29 +48,11 @@ SnapshotProgress = Callable[[str], None]
 
 @dataclass(frozen=True)
 class SnapshotLimits:
-    """What is kept and what is committed, and how long it is kept."""
+    """What a snapshot keeps, a rescue commits and pruning deletes, and who is told of progress."""
 
-    snapshot_max_file_bytes: int = SNAPSHOT_MAX_FILE_BYTES
-    commit_max_file_bytes: int = COMMIT_MAX_FILE_BYTES
-    allow_secrets: str = ""
-    """Hits that the user lets pass, as in the setting of that name."""
-    keep_snapshots: int = KEEP_SNAPSHOTS
-    keep_days: float = KEEP_DAYS
+    settings: RescueSettings = field(default_factory=RescueSettings)
     progress: SnapshotProgress | None = None
 
     def tell(self, message: str) -> None:
         if self.progress is not None:
             self.progress(message)
-
-    @classmethod
-    def of(
-        cls, settings: RescueSettings, progress: SnapshotProgress | None = None
-    ) -> "SnapshotLimits":
-        return cls(
-            snapshot_max_file_bytes=settings.snapshot_max_file_bytes,
-            commit_max_file_bytes=settings.commit_max_file_bytes,
-            allow_secrets=settings.allow_secrets,
-            keep_snapshots=settings.keep_snapshots,
-            keep_days=settings.keep_days,
-            progress=progress,
-        )
