@@ -2,114 +2,30 @@
 
 import json
 from functools import reduce
+from importlib import import_module
 from operator import or_
 from pathlib import Path
+from pkgutil import walk_packages
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, Discriminator, Field, TypeAdapter, create_model
 from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue
 from pydantic_core.core_schema import DictSchema
 
+from guard import core
 from guard.context.resources import folder
 from guard.context.workspace import WorktreeEntry
-from guard.core.activity.report import ActivityReport
-from guard.core.activity.status import StatusReport
-from guard.core.agents.report import AgentDetailReport, AgentReport, AgentsReport, ImportReport
-from guard.core.base.docstrings import describe_all
+from guard.core.base.docstrings import describe_all, subclasses
 from guard.core.base.fields import Count, Digest, Report, Seq
-from guard.core.breaker.report import BreakerReport
 from guard.core.check.evidence import Evidence
-from guard.core.check.rejudge import JudgeReport
-from guard.core.check.report import CheckReport
-from guard.core.classify.outcome import ClassifyReport
 from guard.core.config.settings import Settings
-from guard.core.coordinator.report import (
-    PlanChangeReport,
-    PlanGraphReport,
-    PlanIngestReport,
-    PlanNextReport,
-    PlanOutboxReport,
-)
-from guard.core.failures.report import FailuresReport, FailureWarningsReport
-from guard.core.github.report import StepReport, ToldReport
-from guard.core.install.report import GitHooksReport, InstallReport
-from guard.core.iteration.report import BaselineReport
 from guard.core.log.record import RECORD_VERSION
 from guard.core.log.replay import Checkpoint
-from guard.core.log.reports import (
-    ConfigReport,
-    DoctorReport,
-    InitReport,
-    LogReport,
-    RebuildReport,
-    SchemaList,
-    ValidateReport,
-    VerifyReport,
-    WhereReport,
-)
 from guard.core.log.table import event_types, view_kinds
-from guard.core.metrics.report import MetricsReport
-from guard.core.probe.report import ProbeReport
-from guard.core.rescue.report import RescueReport
-from guard.core.resume.report import ResumeReport
 from guard.core.rollback.journal import RollbackJournal
-from guard.core.rollback.report import RollbackReport
-from guard.core.run.report import LoopReport
-from guard.core.snapshots.report import (
-    RestoreDiffReport,
-    RestoreReport,
-    SnapshotReport,
-    SnapshotsReport,
-)
 from guard.core.snapshots.snapshot import Manifest
-from guard.core.team.report import TeamReport
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
-OUTPUTS: tuple[type[Report], ...] = (
-    ActivityReport,
-    AgentDetailReport,
-    AgentReport,
-    AgentsReport,
-    BaselineReport,
-    BreakerReport,
-    CheckReport,
-    ClassifyReport,
-    ConfigReport,
-    DoctorReport,
-    FailureWarningsReport,
-    FailuresReport,
-    GitHooksReport,
-    ImportReport,
-    InitReport,
-    InstallReport,
-    JudgeReport,
-    LogReport,
-    LoopReport,
-    MetricsReport,
-    PlanChangeReport,
-    PlanGraphReport,
-    PlanIngestReport,
-    PlanNextReport,
-    PlanOutboxReport,
-    ProbeReport,
-    RebuildReport,
-    RescueReport,
-    RestoreDiffReport,
-    RestoreReport,
-    ResumeReport,
-    RollbackReport,
-    SchemaList,
-    SnapshotReport,
-    SnapshotsReport,
-    StatusReport,
-    StepReport,
-    TeamReport,
-    ToldReport,
-    ValidateReport,
-    VerifyReport,
-    WhereReport,
-)
-"""Every document that a command prints."""
 _SUFFIX = ".schema.json"
 _WRITTEN_BY_PEOPLE = frozenset({"evidence", "settings"})
 """People may leave out fields with a default in these documents; guard writes every field."""
@@ -135,10 +51,19 @@ def record_adapter() -> TypeAdapter[Any]:
     return TypeAdapter(union)
 
 
+def outputs() -> list[type[Report]]:
+    """Return every document that a command prints; this loads all of the core."""
+    for module in walk_packages(core.__path__, "guard.core."):
+        import_module(module.name)
+    reports = [report for report in subclasses(Report) if report.__module__.startswith("guard.")]
+    # A report without a default schema is only the base of others.
+    return [report for report in reports if not report.model_fields["schema_"].is_required()]
+
+
 def adapters() -> dict[str, TypeAdapter[Any]]:
     """Return the type of every published document, by its kind."""
     documents: list[type[BaseModel]] = [kind.document for kind in view_kinds()]
-    documents += [Checkpoint, Evidence, Manifest, RollbackJournal, WorktreeEntry, *OUTPUTS]
+    documents += [Checkpoint, Evidence, Manifest, RollbackJournal, WorktreeEntry, *outputs()]
     named = {_kind(document): TypeAdapter(document) for document in documents}
     return {"event": record_adapter(), "settings": TypeAdapter(Settings), **named}
 
@@ -149,9 +74,8 @@ def _kind(document: type[BaseModel]) -> str:
 
 # `python -m guard.schemas` writes the schemas; `python -m guard.schemas --check` tells whether they are current.
 def generate() -> dict[str, str]:
-    # Views and events are loaded on first use, and only loaded models get descriptions.
-    event_types()
-    list(view_kinds())
+    # Only loaded models get descriptions.
+    outputs()
     describe_all()
     return {f"{kind}{_SUFFIX}": _text(kind, adapter) for kind, adapter in adapters().items()}
 

@@ -128,7 +128,7 @@ def test_a_schema_that_is_not_current_is_named(name: str, text: str | None, tmp_
 
 
 def test_every_state_and_output_document_has_a_schema() -> None:
-    documents = [*(kind.document for kind in view_kinds()), *schemas.OUTPUTS]
+    documents = [*(kind.document for kind in view_kinds()), *schemas.outputs()]
     named = {str(document.model_fields["schema_"].default).split("/")[1] for document in documents}
     assert set(KINDS) == named | set(STATE_KINDS)
 

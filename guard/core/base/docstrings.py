@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from functools import cache
 from itertools import pairwise
 
-from guard.core.base.fields import Frozen
+from guard.core.base.fields import Frozen, M
 
 
 # Pydantic can do this for every model when it is loaded. But that parses the source of all models, and every command would
@@ -40,7 +40,7 @@ def _in_source(cls: type[Frozen]) -> Iterator[tuple[str, str]]:
 
 def describe_all() -> None:
     """Set the field descriptions of all loaded models, for schemas that are generated later."""
-    models = list(_below(Frozen))
+    models = list(subclasses(Frozen))
     for model in models:
         for name, text in field_descriptions(model).items():
             model.model_fields[name].description = text
@@ -54,7 +54,8 @@ def describe_all() -> None:
 _BUILT = ("__pydantic_core_schema__", "__pydantic_validator__", "__pydantic_serializer__")
 
 
-def _below(model: type[Frozen]) -> Iterator[type[Frozen]]:
+def subclasses(model: type[M]) -> Iterator[type[M]]:
+    """Yield every loaded class below this one."""
     for child in model.__subclasses__():
         yield child
-        yield from _below(child)
+        yield from subclasses(child)
