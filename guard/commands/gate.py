@@ -11,15 +11,8 @@ from guard.commands.options import DAY_SECONDS, Seconds
 from guard.context.invocation import Invocation
 from guard.context.output import Output
 from guard.core.base.text import plural
-from guard.core.gate import (
-    AGENTS,
-    MAX_HOLD_SECONDS,
-    Gate,
-    LetGo,
-    StreamHeld,
-    StreamOutcome,
-    stream_reader,
-)
+from guard.core.gate import AGENTS, stream_reader
+from guard.core.gate.gate import MAX_HOLD_SECONDS, Gate, LetGo, StreamHeld, StreamOutcome
 from guard.errors import GuardError
 from guard.gate.stdin import Intake
 
@@ -137,7 +130,7 @@ def _tell(output: Output, news: StreamHeld | LetGo) -> None:
                 f"held back for {team} as long as it may be: let go with {plural(count, 'helper')} at work"
             )
         case LetGo(team):
-            output.note(f"letting go: nobody of {team} is at work any more")
+            output.note(f"letting go: no helper of {team} is at work any more")
 
 
 def _sum_up(output: Output, ended: StreamOutcome) -> None:

@@ -10,7 +10,7 @@ from typing import TypeVar
 from guard import team as teams
 from guard.context.invocation import Invocation
 from guard.core.base.moment import Moment
-from guard.core.gate import LetGo, StreamHeld
+from guard.core.gate.gate import LetGo, StreamHeld
 from guard.core.team.change import Alive, Change, Joined, MemberLeft, Running
 from guard.core.team.state import Scope
 from guard.errors import GuardError, StoreUnavailable

@@ -5,6 +5,7 @@ from typing import Any
 
 Event = Mapping[str, Any]
 LONGEST_MESSAGE = 64 * 1024
+_LONGEST_NAME = 200
 
 
 def text_of(value: object) -> str:
@@ -13,7 +14,7 @@ def text_of(value: object) -> str:
 
 
 def word_in(value: object) -> str:
-    return text_of(value)[:200]
+    return text_of(value)[:_LONGEST_NAME]
 
 
 def part_of(event: Event, *names: str) -> Event:
@@ -38,3 +39,20 @@ def number_in(value: object) -> float | None:
 
 def status_in(value: object) -> int | None:
     return value if isinstance(value, int) and 100 <= value <= 599 else None
+
+
+def name_in(value: object) -> str:
+    """Return a name on one line, shortened; empty if the value is no text."""
+    words = text_of(value).encode(errors="replace").decode().split()
+    return " ".join(words)[:_LONGEST_NAME]
+
+
+def member_in(value: object) -> str | None:
+    if not isinstance(value, str) or not 0 < len(value) <= _LONGEST_NAME:
+        return None
+    return value.encode(errors="replace").decode()
+
+
+def count_in(value: object) -> int:
+    number = number_in(value)
+    return int(number) if number is not None and number > 0 else 0

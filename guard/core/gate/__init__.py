@@ -1,21 +1,6 @@
 """Hold the end of an agent's turn back in its own event stream while helpers of the agent are at work."""
 
-from guard.core.gate.gate import MAX_HOLD_SECONDS, Gate, LetGo, Reason, StreamHeld, StreamOutcome
-from guard.core.gate.reader import LineMeaning, StreamReader, TurnUsage
-
-__all__ = [
-    "AGENTS",
-    "MAX_HOLD_SECONDS",
-    "Gate",
-    "LetGo",
-    "LineMeaning",
-    "Reason",
-    "StreamHeld",
-    "StreamOutcome",
-    "StreamReader",
-    "TurnUsage",
-    "stream_reader",
-]
+from guard.core.gate.reader import StreamReader
 
 AGENTS = ("claude", "codex", "gemini", "qwen", "opencode", "copilot")
 

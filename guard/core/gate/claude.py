@@ -8,25 +8,9 @@ call's id, until its own id is known. A task in the foreground is no helper: the
 from collections.abc import Iterator
 from typing import ClassVar
 
-from guard.core.base.event_values import Event, part_of, parts_of
-from guard.core.gate.reader import (
-    NOTHING,
-    LineMeaning,
-    StreamReader,
-    TurnUsage,
-    count_in,
-    member_in,
-    name_in,
-)
-from guard.core.team.change import (
-    Alive,
-    Change,
-    Joined,
-    Kind,
-    LeftBecause,
-    MemberLeft,
-    Running,
-)
+from guard.core.base.event_values import Event, count_in, member_in, name_in, part_of, parts_of
+from guard.core.gate.reader import NOTHING, LineMeaning, StreamReader, TurnUsage
+from guard.core.team.change import Alive, Change, Joined, Kind, LeftBecause, MemberLeft, Running
 
 _KINDS: frozenset[Kind] = frozenset({"background_shell", "subagent", "teammate"})
 _ENDS: dict[object, LeftBecause] = {

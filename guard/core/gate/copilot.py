@@ -5,16 +5,8 @@
 
 from collections.abc import Iterator
 
-from guard.core.base.event_values import Event, part_of
-from guard.core.gate.reader import (
-    NOTHING,
-    LineMeaning,
-    StreamReader,
-    TurnUsage,
-    count_in,
-    member_in,
-    name_in,
-)
+from guard.core.base.event_values import Event, count_in, member_in, name_in, part_of
+from guard.core.gate.reader import NOTHING, LineMeaning, StreamReader, TurnUsage
 from guard.core.team.change import Change, Joined, MemberLeft
 
 

@@ -6,11 +6,9 @@ from dataclasses import dataclass
 from functools import cache
 from typing import ClassVar, NamedTuple
 
-from guard.core.base.event_values import Event, number_in, text_of
+from guard.core.base.event_values import Event
 from guard.core.base.fields import is_id
 from guard.core.team.change import Change
-
-_LONGEST_NAME = 200
 
 
 @dataclass(frozen=True)
@@ -68,20 +66,3 @@ class StreamReader(ABC):
 def any_of(words: tuple[bytes, ...]) -> re.Pattern[bytes]:
     """Return a pattern that finds any of these words; it is fast because all begin with a quotation mark."""
     return re.compile(b'"(?:' + b"|".join(re.escape(word[1:]) for word in words) + b")")
-
-
-def name_in(value: object) -> str:
-    """Return a name on one line, shortened; empty if the value is no text."""
-    words = text_of(value).encode(errors="replace").decode().split()
-    return " ".join(words)[:_LONGEST_NAME]
-
-
-def member_in(value: object) -> str | None:
-    if not isinstance(value, str) or not 0 < len(value) <= _LONGEST_NAME:
-        return None
-    return value.encode(errors="replace").decode()
-
-
-def count_in(value: object) -> int:
-    number = number_in(value)
-    return int(number) if number is not None and number > 0 else 0

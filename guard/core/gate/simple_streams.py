@@ -1,8 +1,8 @@
 """Read the streams of Gemini CLI (`stream-json`), Qwen Code (`stream-json`) and OpenCode (`run --format json`)."""
 
-from guard.core.base.event_values import Event, part_of
+from guard.core.base.event_values import Event, count_in, part_of
 from guard.core.gate.claude import ClaudeStream
-from guard.core.gate.reader import NOTHING, LineMeaning, StreamReader, TurnUsage, count_in
+from guard.core.gate.reader import NOTHING, LineMeaning, StreamReader, TurnUsage
 
 
 class GeminiStream(StreamReader):

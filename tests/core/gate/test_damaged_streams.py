@@ -10,7 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from guard.core.gate import AGENTS, Gate, StreamOutcome, stream_reader
+from guard.core.gate import AGENTS, stream_reader
+from guard.core.gate.gate import Gate, StreamOutcome
 from tests.streams import stream
 
 MARKS = (b'{"type":"complete"', b'{"type":"usage_update"')

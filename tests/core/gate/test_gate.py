@@ -7,7 +7,8 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from guard.core.gate import AGENTS, Gate, LetGo, StreamHeld, StreamOutcome, stream_reader
+from guard.core.gate import AGENTS, stream_reader
+from guard.core.gate.gate import Gate, LetGo, StreamHeld, StreamOutcome
 from guard.core.gate.members import Members
 from guard.core.team.change import Alive, Change, Joined, MemberLeft, Running
 from tests.streams import SESSION, init, jsonl, result, says, stream, system
