@@ -10,8 +10,9 @@ import pytest
 
 from guard.activity.subject import AgentSubject
 from guard.core.activity.settings import ActivitySettings
-from guard.core.agents.agent import Agent, AgentDraft
+from guard.core.agents.agent import Agent
 from guard.system.clock import Clock
+from tests.support.events import working_agent
 
 Look = Callable[..., AgentSubject]
 _AT = datetime(2026, 1, 1, tzinfo=UTC)
@@ -19,10 +20,7 @@ _AT = datetime(2026, 1, 1, tzinfo=UTC)
 
 def agent(**fields: Any) -> Agent:
     """An agent that was spawned long ago and has said nothing since."""
-    draft = AgentDraft("a1", "T1", 1, "builder", "working", None, "", _AT, _AT)
-    for name, value in fields.items():
-        setattr(draft, name, value)
-    return draft.frozen()
+    return working_agent(_AT, **fields)
 
 
 @pytest.fixture

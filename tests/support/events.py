@@ -4,6 +4,7 @@ from datetime import UTC, datetime, timedelta
 from itertools import count
 from typing import Any
 
+from guard.core.agents.agent import Agent, AgentDraft
 from guard.core.agents.events import (
     AgentEndDetected,
     AgentImported,
@@ -33,6 +34,14 @@ def spawned(agent: str = "a1", task: str = "T1", incarnation: int = 1) -> AgentS
     return AgentSpawned(
         **_next(), task_id=task, agent_id=agent, incarnation=incarnation, agent_type="builder"
     )
+
+
+def working_agent(at: datetime, **fields: Any) -> Agent:
+    """An agent that was spawned at this time and is at work."""
+    draft = AgentDraft.begin(spawned())
+    for name, value in {"spawned_at": at, "updated_at": at, "status": "working", **fields}.items():
+        setattr(draft, name, value)
+    return draft.freeze()
 
 
 def updated(

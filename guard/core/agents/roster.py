@@ -40,7 +40,7 @@ class Roster:
     """The agents while events are folded into them; each is frozen when it is read."""
 
     def __init__(self) -> None:
-        self._agents: dict[tuple[str, str], Agent | AgentDraft] = {}
+        self._agents: dict[tuple[str, str], Agent] = {}
         self._drafts: set[tuple[str, str]] = set()
         self.active = 0
         self.completed = 0
@@ -72,7 +72,7 @@ class Roster:
         if before is not None and before.status in ACTIVE:
             self.by_status[before.status] -= 1
             self.active -= 1
-        draft = self._agents[name] = AgentDraft.begun(event)
+        draft = self._agents[name] = AgentDraft.begin(event)
         self._drafts.add(name)
         self.spawned += 1
         self.by_status[draft.status] += 1
@@ -171,16 +171,16 @@ class Roster:
 
     def _thaw(self, task_id: str, agent_id: str) -> AgentDraft | None:
         agent = self._agents.get((task_id, agent_id))
-        if isinstance(agent, Agent):
-            agent = AgentDraft.of(agent)
-            self._agents[task_id, agent_id] = agent
-            self._drafts.add((task_id, agent_id))
-        return agent
+        if agent is None or isinstance(agent, AgentDraft):
+            return agent
+        draft = self._agents[task_id, agent_id] = AgentDraft.of(agent)
+        self._drafts.add((task_id, agent_id))
+        return draft
 
     def agent(self, task_id: str, agent_id: str) -> Agent | None:
         # The agent stays a draft in the roster, because its next report is likely to come soon.
         agent = self._agents.get((task_id, agent_id))
-        return agent.frozen() if isinstance(agent, AgentDraft) else agent
+        return agent.freeze() if isinstance(agent, AgentDraft) else agent
 
     def forget(self, task_id: str, agent_id: str) -> None:
         self._agents.pop((task_id, agent_id), None)
@@ -189,9 +189,9 @@ class Roster:
     def agents(self) -> Mapping[tuple[str, str], Agent]:
         """Return all agents, frozen, in the order in which they were spawned."""
         for name in self._drafts:
-            self._agents[name] = cast(AgentDraft, self._agents[name]).frozen()
+            self._agents[name] = cast(AgentDraft, self._agents[name]).freeze()
         self._drafts.clear()
-        return cast(Mapping[tuple[str, str], Agent], self._agents)
+        return self._agents
 
     def totals(self) -> AgentCounts:
         return AgentCounts(self.active, self.completed, self.spawned)

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from guard.core.activity.noise import is_noise, is_resumer_prompt
-from guard.core.agents.agent import ACTIVE, Agent, AgentDraft
+from guard.core.agents.agent import ACTIVE, Agent
 from guard.core.agents.events import AgentStatus
 from guard.core.base.text import escape
 from guard.core.plan.model import PlanTask
@@ -24,13 +24,13 @@ from guard.core.resume.evidence import (
     Silence,
 )
 from guard.core.resume.prompt import ACTIONS_BY_STATUS, MOST_FILES, MOST_LINES, prompt, quote
+from tests.support.events import working_agent
 
 _NOW = datetime(2026, 1, 31, 12, tzinfo=UTC)
 
 
 def agent(status: AgentStatus = "working") -> Agent:
-    at = _NOW - timedelta(hours=3)
-    return AgentDraft("a1", "T1", 1, "builder", status, None, "", at, at).frozen()
+    return working_agent(_NOW - timedelta(hours=3), status=status)
 
 
 def evidence(**fields: Any) -> ResumeEvidence:
