@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from benchmarks.claim_corpus import FIRST_SIGHT, LABELS, PARTS, claims
 from benchmarks.measure import Row
-from guard.core.claims.settings import ClaimsSettings, make_policy
+from guard.core.claims.settings import ClaimsSettings
 from guard.core.claims.validate import BELIEVED, is_believed, validate
 
 
@@ -40,12 +40,12 @@ class Judged(NamedTuple):
 
 def judged(part: str) -> Judged:
     """The claims of one part, judged with the settings as they come."""
-    policy = make_policy(ClaimsSettings())
+    settings = ClaimsSettings()
     total: Counter[str] = Counter()
     doubted: Counter[str] = Counter()
     for claim in claims(part):
         total[claim.label] += 1
-        doubted[claim.label] += not is_believed(validate(claim.evidence, policy))
+        doubted[claim.label] += not is_believed(validate(claim.evidence, settings))
     return Judged(total, doubted)
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from guard.core.agents.events import AgentClaimValidated, AgentSpawned, AgentUpdated
 from guard.core.claims.completion_validation import CompletionValidation
 from guard.core.claims.evidence import ClaimEvidence, WorkSinceBaseline
-from guard.core.claims.settings import ClaimPolicy
+from guard.core.claims.settings import ClaimsSettings
 from guard.core.claims.validate import validate
 from guard.core.log.events import BaseEvent
 from guard.store.file_store import FileStore
@@ -68,7 +68,7 @@ def _validation() -> CompletionValidation:
         changes=WorkSinceBaseline(files, 3),
         unmeasured=None,
     )
-    return validate(evidence, ClaimPolicy())
+    return validate(evidence, ClaimsSettings())
 
 
 def append(path: Path, events: list[BaseEvent], together: int = _BATCH) -> None:

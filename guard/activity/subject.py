@@ -109,7 +109,8 @@ class SharedScan:
 
     def test_runs(self, root: Path, period: ScanPeriod) -> tuple[TestRun, ...]:
         def find() -> tuple[TestRun, ...]:
-            known = tracked_files(repository_at(root), period.environ, period.git_seconds)
+            git = RepositoryReader(repository_at(root), period.environ, period.git_seconds)
+            known = tracked_files(git)
             temporary = Path(period.environ.get("TMPDIR") or tempfile.gettempdir())
             return find_test_runs(root, period.since, period.now, known, temporary) or ()
 

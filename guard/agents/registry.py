@@ -18,7 +18,7 @@ from guard.core.agents.events import (
     AgentBaselineRecorded,
     AgentClaimValidated,
     AgentEndDetected,
-    AgentImported,
+    AgentEvent,
     AgentKilled,
     AgentPlaced,
     AgentSpawned,
@@ -83,7 +83,7 @@ def spawn(
             *([baseline_event(stamp(), ground)] if ground else []),
             *PendingCounts(change).transitions(event, before),
         )
-        return make_report(change, task_id, agent_id, "spawned", before)
+        return make_report(change, event, "spawned", before)
 
 
 def update(
@@ -115,40 +115,30 @@ def update(
         moved = list(PendingCounts(change).transitions(event, before))
         if not is_current:
             change.append(event, *moved)
-            return make_report(change, before.task_id, before.agent_id, "late", before)
-        claims = []
-        if validation is not None:
-            from guard.core.claims.validate import refusals
-
-            refused = bool(refusals(validation, strict=strict))
-            claims = [_claim(stamp(), validation, report.message, refused=refused)]
-            if refused:
-                change.append(*claims)
-                return make_report(
-                    change, before.task_id, before.agent_id, "refused", before, validation
-                )
+            return make_report(change, event, "late", before)
+        refused = validation is not None and validation.is_refused(strict=strict)
+        claims = _claims(stamp(), validation, report.message, refused=refused)
+        if refused:
+            change.append(*claims)
+            return make_report(change, event, "refused", before, validation)
         placed = [_placed(stamp(), place)] if place is not None else []
         change.append(event, *placed, *claims, *moved)
-        return make_report(change, before.task_id, before.agent_id, "updated", before, validation)
+        return make_report(change, event, "updated", before, validation)
 
 
 def resume_work(store: Store, now: datetime, agent: Agent, place: Placing) -> "AgentReport | None":
     """Record that an active agent works again, and where; None if the agent changed since the caller read it."""
-    with store.change() as change, refuse_invalid_fields():
-        if not _is_unchanged(change, agent):
-            return None
+    with refuse_invalid_fields():
         event = AgentUpdated(**stamp_of(agent, now), status="working")
-        moved = PendingCounts(change).transitions(event, agent)
-        change.append(event, _placed(stamp_of(agent, now), place), *moved)
-        return make_report(change, agent.task_id, agent.agent_id, "updated", agent)
+        placed = _placed(stamp_of(agent, now), place)
+    return _record_if_unchanged(store, agent, "updated", event, placed)
 
 
 def give_up(store: Store, now: datetime, agent: Agent, why: str) -> None:
     """Record an error for an active agent that may or may not live; do nothing if the agent changed since."""
-    with store.change() as change, refuse_invalid_fields():
-        if _is_unchanged(change, agent):
-            event = AgentUpdated(**stamp_of(agent, now), status="error", message=why)
-            change.append(event, *PendingCounts(change).transitions(event, agent))
+    with refuse_invalid_fields():
+        event = AgentUpdated(**stamp_of(agent, now), status="error", message=why)
+    _record_if_unchanged(store, agent, "updated", event)
 
 
 def settle_iteration(
@@ -179,15 +169,25 @@ def record_end(
     store: Store, now: datetime, agent: Agent, detail: str, validation: CompletionValidation | None
 ) -> "AgentReport | None":
     """Record the end of an agent whose session or process is gone; None if the agent changed since the caller read it."""
-    with store.change() as change, refuse_invalid_fields():
+    with refuse_invalid_fields():
+        event = AgentEndDetected(**stamp_of(agent, now), detail=detail)
+        claims = _claims(stamp_of(agent, now), validation, "", refused=False)
+    return _record_if_unchanged(store, agent, "ended", event, *claims, validation=validation)
+
+
+def _record_if_unchanged(
+    store: Store,
+    agent: Agent,
+    recorded_as: "RecordedAs",
+    event: AgentUpdated | AgentEndDetected,
+    *others: AgentPlaced | AgentClaimValidated,
+    validation: CompletionValidation | None = None,
+) -> "AgentReport | None":
+    with store.change() as change:
         if not _is_unchanged(change, agent):
             return None
-        event = AgentEndDetected(**stamp_of(agent, now), detail=detail)
-        claims = []
-        if validation is not None:
-            claims = [_claim(stamp_of(agent, now), validation, "", refused=False)]
-        change.append(event, *claims, *PendingCounts(change).transitions(event, agent))
-        return make_report(change, agent.task_id, agent.agent_id, "ended", agent, validation)
+        change.append(event, *others, *PendingCounts(change).transitions(event, agent))
+        return make_report(change, event, recorded_as, agent, validation)
 
 
 def record_kill(
@@ -201,9 +201,7 @@ def record_kill(
         # The guard that runs an agent is ended with it, and says so first.
         was_killed = same and (before.status in ACTIVE or before.detected_by == "kill")
         change.append(event, *PendingCounts(change).transitions(event, before))
-        return make_report(
-            change, before.task_id, before.agent_id, "killed" if was_killed else "late", before
-        )
+        return make_report(change, event, "killed" if was_killed else "late", before)
 
 
 class AgentStamp(TypedDict):
@@ -286,13 +284,9 @@ class PendingCounts:
         moved = transition(event, new_id(), before, task, self._overall)
         if moved is None:
             return
-        new = isinstance(event, AgentSpawned | AgentImported)
-        self._tasks[task_id] = AgentCounts(
-            moved.active_count, moved.completed_count, task.spawned + new
-        )
-        self._overall = AgentCounts(
-            moved.active_agents, moved.completed_agents, self._overall.spawned + new
-        )
+        self._tasks[task_id] = AgentCounts(moved.active_count, moved.completed_count, task.spawned)
+        overall = self._overall
+        self._overall = AgentCounts(moved.active_agents, moved.completed_agents, overall.spawned)
         yield moved
 
 
@@ -323,10 +317,12 @@ def _placed(stamp: AgentStamp, place: Placing) -> AgentPlaced:
     )
 
 
-def _claim(
-    stamp: AgentStamp, validation: CompletionValidation, message: str, *, refused: bool
-) -> AgentClaimValidated:
-    return AgentClaimValidated(**stamp, refused=refused, message=message, validation=validation)
+def _claims(
+    stamp: AgentStamp, validation: CompletionValidation | None, message: str, *, refused: bool
+) -> list[AgentClaimValidated]:
+    if validation is None:
+        return []
+    return [AgentClaimValidated(**stamp, refused=refused, message=message, validation=validation)]
 
 
 def _is_unchanged(change: Change, agent: Agent) -> bool:
@@ -341,16 +337,15 @@ def _is_unchanged(change: Change, agent: Agent) -> bool:
 
 def make_report(
     change: Change,
-    task_id: str,
-    agent_id: str,
+    event: AgentEvent,
     recorded_as: "RecordedAs",
     before: Agent | None,
     validation: CompletionValidation | None = None,
 ) -> "AgentReport":
     from guard.core.agents.report import AgentReport
 
-    registry, overall = change.fold(AGENT_REGISTRY, task_id), change.fold(GLOBAL_REGISTRY)
-    agent, task, all_tasks = registry.agent(agent_id), registry.counts(), overall.counts()
+    registry, overall = change.fold(AGENT_REGISTRY, event.task_id), change.fold(GLOBAL_REGISTRY)
+    agent, task, all_tasks = registry.agent(event.agent_id), registry.counts(), overall.counts()
     assert agent
     return AgentReport(
         agent=agent,

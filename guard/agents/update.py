@@ -123,8 +123,9 @@ def record_finding(
     text = recordable_message(guard, text)
     with _change_of(guard, task_id, agent_id, incarnation) as (change, before, stamp):
         spelled = utf8_text(file) if file is not None else None
-        change.append(AgentFindingRecorded(**stamp, text=text, severity=severity, file=spelled))
-        return registry.make_report(change, task_id, agent_id, "finding", before)
+        event = AgentFindingRecorded(**stamp, text=text, severity=severity, file=spelled)
+        change.append(event)
+        return registry.make_report(change, event, "finding", before)
 
 
 def run_tests(
@@ -157,7 +158,7 @@ def run_tests(
             elapsed_seconds=elapsed,
         )
         change.append(event)
-        return registry.make_report(change, task_id, agent_id, "test_run", before)
+        return registry.make_report(change, event, "test_run", before)
 
 
 @contextmanager

@@ -19,24 +19,19 @@ from guard.errors import RepositoryProblem
 from guard.git.changed_paths import Committed, read_committed
 from guard.git.dirty import read_dirty
 from guard.git.locate import Repository, repository_at
-from guard.git.named_files import find_named
 from guard.git.reader import RepositoryReader
 from guard.git.refs import read_refs
-from guard.git.run import TIME_LIMIT_SECONDS
 
 SLACK_SECONDS = 2
 """Git stores whole seconds, and a file system may round."""
 _MOST_NESTED = 20
 
 
-def read_ground(
-    repository: Repository, environ: Mapping[str, str], time_limit: float = TIME_LIMIT_SECONDS
-) -> Ground:
+def read_ground(git: RepositoryReader) -> Ground:
     """Read the state of the repository in which an agent starts; nothing is written to it."""
-    git = RepositoryReader(repository, environ, time_limit)
     head = git.line("rev-parse", "--quiet", "--verify", "HEAD^{commit}") or read_refs(git).head
     files = read_dirty(git).files
-    return Ground(spell(os.fsencode(repository.root)), head, files)
+    return Ground(spell(os.fsencode(git.repository.root)), head, files)
 
 
 def current_ground(guard: Invocation) -> Ground | None:
@@ -46,25 +41,19 @@ def current_ground(guard: Invocation) -> Ground | None:
         return None
     limit = guard.users_config.settings.completion_check.git_timeout_seconds
     try:
-        return read_ground(repository, guard.environ, limit)
+        return read_ground(RepositoryReader(repository, guard.environ, limit))
     except RepositoryProblem as error:
         guard.output.warn(f"the state of the repository is not known: {error.message}")
         return None
 
 
-def changes_since(
-    ground: Ground,
-    since: datetime,
-    now: Repository,
-    environ: Mapping[str, str],
-    time_limit: float = TIME_LIMIT_SECONDS,
-) -> WorkSinceBaseline:
+def changes_since(ground: Ground, since: datetime, git: RepositoryReader) -> WorkSinceBaseline:
     """Collect every path changed since then, in the work tree where the agent began and in the one it reports from.
 
     Raises a RepositoryProblem if git cannot tell.
     """
-    search = _Search(environ, time_limit, since.timestamp() - SLACK_SECONDS)
-    root = Path(os.fsdecode(unspell(ground.root)))
+    search = _Search(git.environ, git.time_limit, since.timestamp() - SLACK_SECONDS)
+    now, root = git.repository, Path(os.fsdecode(unspell(ground.root)))
     began = now if now.root == root else repository_at(root)
     if began.common_dir != now.common_dir and ground.head is None:
         raise RepositoryProblem(
@@ -83,19 +72,8 @@ def changes_since(
     return WorkSinceBaseline(frozenset(map(spell, files)), len(found.oids))
 
 
-def existing_files(
-    repository: Repository,
-    names: Iterable[str],
-    environ: Mapping[str, str],
-    time_limit: float = TIME_LIMIT_SECONDS,
-) -> frozenset[str]:
-    return find_named(RepositoryReader(repository, environ, time_limit), names)
-
-
-def tracked_files(
-    repository: Repository, environ: Mapping[str, str], time_limit: float = TIME_LIMIT_SECONDS
-) -> frozenset[str]:
-    listed = RepositoryReader(repository, environ, time_limit).ask("ls-files", "-z", "--cached")
+def tracked_files(git: RepositoryReader) -> frozenset[str]:
+    listed = git.ask("ls-files", "-z", "--cached")
     return frozenset(spell(path) for path in listed.split(b"\0") if path)
 
 

@@ -10,12 +10,14 @@ from typing import Any
 
 import pytest
 
-from guard.claims.changes import changes_since, existing_files, read_ground, tracked_files
+from guard.claims.changes import changes_since, read_ground, tracked_files
 from guard.core.agents.baseline import Ground
 from guard.core.claims.evidence import WorkSinceBaseline
 from guard.errors import RepositoryProblem
 from guard.git import changed_paths
 from guard.git.dirty import MOST_LISTED
+from guard.git.named_files import find_named
+from guard.git.reader import RepositoryReader
 from tests.support import commit, git, write
 from tests.support.baselines import located
 
@@ -42,13 +44,17 @@ def at(project: Path, moment: datetime, *words: str) -> str:
     return done.stdout.decode()
 
 
+def reader(project: Path) -> RepositoryReader:
+    return RepositoryReader(located(project), os.environ)
+
+
 def began(project: Path) -> Ground:
-    return read_ground(located(project), os.environ)
+    return read_ground(reader(project))
 
 
 def since(ground: Ground, project: Path, spawned: datetime | None = None) -> WorkSinceBaseline:
     moment = spawned or datetime.now(UTC) - timedelta(minutes=1)
-    return changes_since(ground, moment, located(project), os.environ)
+    return changes_since(ground, moment, reader(project))
 
 
 def edit(project: Path) -> None:
@@ -347,11 +353,11 @@ def break_head(project: Path) -> None:
     ],
 )
 def test_what_cannot_be_told_is_an_error(project: Path, act: Act, words: str) -> None:
-    ground, repository = began(project), located(project)
+    ground, git = began(project), reader(project)
     act(project)
     os.chdir("/")
     with pytest.raises(RepositoryProblem) as told:
-        changes_since(ground, datetime.now(UTC) - HOUR, repository, os.environ)
+        changes_since(ground, datetime.now(UTC) - HOUR, git)
     assert words in told.value.message
 
 
@@ -408,7 +414,7 @@ def test_nothing_of_the_repository_is_run_or_written(project: Path) -> None:
 
 
 def there(project: Path, *names: str) -> frozenset[str]:
-    return existing_files(located(project), names, os.environ)
+    return find_named(reader(project), names)
 
 
 @pytest.mark.parametrize(
@@ -461,4 +467,4 @@ def test_whole_paths_inside_the_work_tree_are_there(project: Path) -> None:
 
 def test_what_is_tracked(project: Path) -> None:
     write(project / "new.txt", "x")
-    assert tracked_files(located(project), os.environ) == {"a.txt", "b.txt", "folder/c.txt"}
+    assert tracked_files(reader(project)) == {"a.txt", "b.txt", "folder/c.txt"}

@@ -88,12 +88,9 @@ class CompletionValidation(Frozen):
     evidence_summary: EvidenceSummary
     validated_at: Instant
 
+    def is_refused(self, *, strict: bool) -> bool:
+        """Tell whether the completion is refused: only a `strict` validation refuses, for blocking issues."""
+        return strict and bool(self.blocking_issues)
+
     def score(self) -> tuple[ScoreLine, ...]:
-        found = self.evidence_summary
-        layers: tuple[Layer, ...] = (
-            found.workspace_evidence,
-            found.type_specific,
-            found.message_validation,
-            found.progress_pattern,
-        )
-        return tuple(line for layer in layers for line in layer.score)
+        return tuple(line for _, layer in self.evidence_summary for line in layer.score)

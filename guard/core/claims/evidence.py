@@ -43,13 +43,13 @@ class ClaimEvidence:
     working_updates: int
     """How many of them said that the agent was at work."""
     findings: int
-    changes: WorkSinceBaseline | None
+    changes: WorkSinceBaseline | None = None
     """None if git could not be asked, or no baseline was recorded."""
-    unmeasured: str | None
+    unmeasured: str | None = None
     """Why `changes` is None."""
     existing: frozenset[str] = frozenset()
     """The paths named in the message that exist in the work tree now."""
-    tests: tuple[TestRun, ...] | None = ()
+    tests: tuple[TestRun, ...] | None = None
     """Test runs since the agent was spawned; None if guard could not look for them."""
     ignored: frozenset[str] = frozenset()
     """The paths named in the message that git ignores: no diff would show them."""

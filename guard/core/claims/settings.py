@@ -1,8 +1,8 @@
-"""The settings for claims of completion, and the policy that they make."""
+"""The settings for claims of completion, and what they require of each type of agent."""
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Annotated
 
 from pydantic import AfterValidator, Field
@@ -75,33 +75,10 @@ class ClaimsSettings(Section):
     strict: Annotated[bool, Field(json_schema_extra=USERS)] = False
     """Whether guard refuses a completion that has blocking issues."""
 
-
-@dataclass(frozen=True)
-class ClaimPolicy:
-    """The settings as the validation uses them, with their lists parsed."""
-
-    min_message_length: int = 40
-    min_updates: int = 3
-    min_seconds: float = 60
-    requirements: Mapping[str, Requirement] = field(default_factory=lambda: REQUIREMENTS)
-    evidence_words: tuple[str, ...] = ()
-    suspicious_phrases: tuple[str, ...] = ()
-
     def requirement(self, agent_type: str) -> Requirement:
-        # Unlisted types need nothing.
-        return self.requirements.get(agent_type.casefold(), Requirement())
-
-
-def make_policy(claims: "ClaimsSettings") -> ClaimPolicy:
-    # A type that the settings name replaces the built-in one.
-    return ClaimPolicy(
-        min_message_length=claims.min_message_length,
-        min_updates=claims.min_updates,
-        min_seconds=claims.min_seconds,
-        requirements={**REQUIREMENTS, **parse_requirements(claims.requirements)},
-        evidence_words=split_phrases(claims.evidence_words),
-        suspicious_phrases=split_phrases(claims.suspicious_phrases),
-    )
+        # A type that the settings name replaces the built-in one, and a type that neither names needs nothing.
+        required = {**REQUIREMENTS, **parse_requirements(self.requirements)}
+        return required.get(agent_type.casefold(), Requirement())
 
 
 def split_phrases(text: str) -> tuple[str, ...]:

@@ -32,7 +32,7 @@ from guard.core.claims.evidence import ClaimEvidence
 from guard.core.claims.files import NamedFiles, claimed_files, named_paths
 from guard.core.claims.numbers import ClaimedNumbers, claimed_counts, claimed_findings, report_files
 from guard.core.claims.phrases import Phrase, Sort, evidence_words, judged_texts, suspicious_phrases
-from guard.core.claims.settings import ClaimPolicy, Requirement
+from guard.core.claims.settings import ClaimsSettings, Requirement, split_phrases
 from guard.core.claims.tests import RunClaim, claimed_tests
 
 BELIEVED = 0.7
@@ -43,16 +43,28 @@ _SILENT, _SHORT, _NO_EVIDENCE, _VAGUE = -0.25, -0.2, -0.15, -0.2
 _LONG = 240
 """A message of this length is not vague, even if it names nothing."""
 _COSTS: dict[Sort, float] = {"unfinished": -0.35, "open": -0.2, "hedge": -0.15, "boast": -0.2}
+_TITLES = {
+    "workspace_evidence": "workspace evidence",
+    "type_specific": "agent type",
+    "message_validation": "message",
+    "progress_pattern": "progress pattern",
+}
+_SUSPICIONS: dict[Sort, str] = {
+    "unfinished": "says that work is left",
+    "open": "says that something is open",
+    "hedge": "is not sure",
+    "boast": "boasts",
+}
 Speed = Literal["reasonable", "fast", "implausible"]
 _IMPLAUSIBLE_SECONDS = 5
 _FAST, _FEW, _NEVER_WORKING = -0.15, -0.15, -0.05
 
 
-def validate(evidence: ClaimEvidence, policy: ClaimPolicy) -> CompletionValidation:
+def validate(evidence: ClaimEvidence, settings: ClaimsSettings) -> CompletionValidation:
     workspace, of_workspace = workspace_layer(evidence)
-    specific, of_type = type_layer(evidence, policy)
-    message, of_message = message_layer(evidence, policy)
-    progress, of_progress = progress_layer(evidence, policy)
+    specific, of_type = type_layer(evidence, settings)
+    message, of_message = message_layer(evidence, settings)
+    progress, of_progress = progress_layer(evidence, settings)
     deductions = [*of_workspace, *of_type, *of_message, *of_progress]
     return CompletionValidation(
         confidence=_confidence(deductions),
@@ -78,26 +90,14 @@ def is_believed(validation: CompletionValidation) -> bool:
 
 def explain_score(validation: CompletionValidation) -> list[str]:
     """Return the score line by line: the start, each deduction with its layer, the rest."""
-    found = validation.evidence_summary
-    layers = {
-        "workspace evidence": found.workspace_evidence,
-        "agent type": found.type_specific,
-        "message": found.message_validation,
-        "progress pattern": found.progress_pattern,
-    }
     lines = [
-        f"{line.points:+.2f}  {title}: {line.why}"
-        for title, layer in layers.items()
+        f"{line.points:+.2f}  {_TITLES[name]}: {line.why}"
+        for name, layer in validation.evidence_summary
         for line in layer.score
     ]
     total = 1 + sum(line.points for line in validation.score())
     left = f"{validation.confidence:5.2f}  confidence"
     return [" 1.00  start", *lines, left if total >= 0 else f"{left} (the sum is {total:.2f})"]
-
-
-def refusals(validation: CompletionValidation, *, strict: bool) -> tuple[str, ...]:
-    """Return why a completion is refused: its blocking issues if `strict`, otherwise nothing."""
-    return validation.blocking_issues if strict else ()
 
 
 def workspace_layer(evidence: ClaimEvidence) -> tuple[WorkspaceEvidence, list[Deduction]]:
@@ -140,17 +140,13 @@ def _unmeasured_reason(evidence: ClaimEvidence) -> str:
 
 
 def type_layer(
-    evidence: ClaimEvidence, policy: ClaimPolicy
+    evidence: ClaimEvidence, settings: ClaimsSettings
 ) -> tuple[TypeSpecific, list[Deduction]]:
     """Return layer 2: whether the agent has what its type requires; None where nothing is required or known."""
-    required = policy.requirement(evidence.agent_type)
+    required = settings.requirement(evidence.agent_type)
     files = None if evidence.changes is None else len(evidence.changes.files)
     tests = None if evidence.tests is None else len(evidence.tests)
-    deductions = [
-        *_of_files(evidence, required.files, files),
-        *_of_findings(evidence, required),
-        *_of_tests(evidence, required.tests, tests),
-    ]
+    deductions = list(_of_type(evidence, required, files, tests))
     layer = TypeSpecific(
         score=score_lines(deductions),
         agent_type=short_name(evidence.agent_type),
@@ -165,33 +161,23 @@ def _is_enough(there: int | None, required: int) -> bool | None:
     return None if not required or there is None else there >= required
 
 
-def _expectation(evidence: ClaimEvidence) -> str:
-    return f"expected of type {short_name(evidence.agent_type)}"
+def _of_type(
+    evidence: ClaimEvidence, required: Requirement, files: int | None, tests: int | None
+) -> Iterator[Deduction]:
+    def only(count: int, what: str, least: int) -> str:
+        kind = short_name(evidence.agent_type)
+        return f"Only {plural(count, what)} - expected of type {kind}: at least {least}"
 
-
-def _of_files(evidence: ClaimEvidence, required: int, files: int | None) -> Iterator[Deduction]:
-    if _is_enough(files, required) is False:
-        why = (
-            f"{plural(files or 0, 'modified file')} - {_expectation(evidence)}: at least {required}"
-        )
-        yield warning(FAILED, f"Only {why}") if files else blocking_issue(f"Only {why}")
-
-
-def _of_findings(evidence: ClaimEvidence, required: Requirement) -> Iterator[Deduction]:
-    if _is_enough(evidence.findings, required.findings) is not False:
-        return
-    why = f"Only {plural(evidence.findings, 'recorded finding')} - {_expectation(evidence)}: at least {required.findings}"
-    written = report_files(evidence.changes.files) if evidence.changes else ()
-    if written:
-        yield warning(_IN_A_FILE, f"{why}; {short_name(written[0])} may hold some")
-    else:
-        yield warning(FAILED, why)
-
-
-def _of_tests(evidence: ClaimEvidence, required: int, tests: int | None) -> Iterator[Deduction]:
-    if _is_enough(tests, required) is False:
-        why = f"Only {plural(tests or 0, 'recorded test run')} - {_expectation(evidence)}: at least {required}"
-        yield warning(FAILED, why)
+    if _is_enough(files, required.files) is False:
+        why = only(files or 0, "modified file", required.files)
+        yield warning(FAILED, why) if files else blocking_issue(why)
+    if _is_enough(evidence.findings, required.findings) is False:
+        why = only(evidence.findings, "recorded finding", required.findings)
+        written = report_files(evidence.changes.files) if evidence.changes else ()
+        found = f"{why}; {short_name(written[0])} may hold some" if written else why
+        yield warning(_IN_A_FILE if written else FAILED, found)
+    if _is_enough(tests, required.tests) is False:
+        yield warning(FAILED, only(tests or 0, "recorded test run", required.tests))
 
 
 class MessageFacts(NamedTuple):
@@ -204,14 +190,12 @@ class MessageFacts(NamedTuple):
 
 
 def message_layer(
-    evidence: ClaimEvidence, policy: ClaimPolicy
+    evidence: ClaimEvidence, settings: ClaimsSettings
 ) -> tuple[MessageValidation, list[Deduction]]:
     """Return layer 3: the wording of the message, and its claims that the evidence contradicts or does not support."""
-    said = MessageFacts() if evidence.silent else _read_message(evidence.message, policy)
+    said = MessageFacts() if evidence.silent else _read_message(evidence.message, settings)
     missing = unsupported_files(said.files.changed, evidence)
-    deductions = list(
-        _of_silence() if evidence.silent else _of_message(said, missing, evidence, policy)
-    )
+    deductions = list(_of_message(said, missing, evidence, settings))
     known = said.tests.run and evidence.tests is not None
     layer = MessageValidation(
         score=score_lines(deductions),
@@ -226,11 +210,11 @@ def message_layer(
     return layer, deductions
 
 
-def _read_message(message: str, policy: ClaimPolicy) -> MessageFacts:
+def _read_message(message: str, settings: ClaimsSettings) -> MessageFacts:
     texts = judged_texts(message)
     return MessageFacts(
-        evidence_words(texts, policy.evidence_words),
-        suspicious_phrases(texts, policy.suspicious_phrases),
+        evidence_words(texts, split_phrases(settings.evidence_words)),
+        suspicious_phrases(texts, split_phrases(settings.suspicious_phrases)),
         claimed_files(message),
         claimed_counts(message),
         claimed_tests(message),
@@ -238,18 +222,17 @@ def _read_message(message: str, policy: ClaimPolicy) -> MessageFacts:
     )
 
 
-def _of_silence() -> Iterator[Deduction]:
-    yield warning(
-        _SILENT, "Nobody claimed that the work is complete: the agent was found to have ended"
-    )
-
-
 def _of_message(
-    said: MessageFacts, missing: Sequence[str], evidence: ClaimEvidence, policy: ClaimPolicy
+    said: MessageFacts, missing: Sequence[str], evidence: ClaimEvidence, settings: ClaimsSettings
 ) -> Iterator[Deduction]:
+    if evidence.silent:
+        yield warning(
+            _SILENT, "Nobody claimed that the work is complete: the agent was found to have ended"
+        )
+        return
     length = len(evidence.message.strip())
-    if length < policy.min_message_length:
-        least = f"expected at least {policy.min_message_length}"
+    if length < settings.min_message_length:
+        least = f"expected at least {settings.min_message_length}"
         yield warning(_SHORT, f"The message has only {plural(length, 'character')} - {least}")
     if not said.evidence:
         yield warning(
@@ -258,10 +241,11 @@ def _of_message(
     if _is_vague(evidence.message):
         yield warning(_VAGUE, "The message names nothing: no file, no number, no command")
     for phrase in said.phrases:
-        yield warning(_COSTS[phrase.sort], _suspicion(phrase))
+        why = f"The message {_SUSPICIONS[phrase.sort]}: {phrase.name}"
+        yield warning(_COSTS[phrase.sort], why)
     yield from compare_files(missing, said.files.named, evidence)
     yield from compare_counts(said.counts, evidence)
-    required = policy.requirement(evidence.agent_type)
+    required = settings.requirement(evidence.agent_type)
     yield from compare_tests(said.tests, evidence, required.tests > 0)
     yield from compare_findings(said.findings, evidence, required.findings > 0)
 
@@ -271,23 +255,13 @@ def _is_vague(message: str) -> bool:
     return len(message) < _LONG and not concrete
 
 
-def _suspicion(phrase: Phrase) -> str:
-    told = {
-        "unfinished": "says that work is left",
-        "open": "says that something is open",
-        "hedge": "is not sure",
-        "boast": "boasts",
-    }
-    return f"The message {told[phrase.sort]}: {phrase.name}"
-
-
 def progress_layer(
-    evidence: ClaimEvidence, policy: ClaimPolicy
+    evidence: ClaimEvidence, settings: ClaimsSettings
 ) -> tuple[ProgressPattern, list[Deduction]]:
     """Return layer 4: how long the agent took, and how often it reported."""
     elapsed = (evidence.at - evidence.spawned_at).total_seconds()
-    speed = _judge_speed(elapsed, evidence, policy)
-    deductions = [*_of_time(speed, elapsed, policy), *_of_updates(evidence, policy)]
+    speed = _judge_speed(elapsed, evidence, settings)
+    deductions = [*_of_time(speed, elapsed, settings), *_of_updates(evidence, settings)]
     layer = ProgressPattern(
         score=score_lines(deductions),
         speed=speed,
@@ -298,25 +272,25 @@ def progress_layer(
     return layer, deductions
 
 
-def _judge_speed(elapsed: float, evidence: ClaimEvidence, policy: ClaimPolicy) -> Speed:
+def _judge_speed(elapsed: float, evidence: ClaimEvidence, settings: ClaimsSettings) -> Speed:
     files = len(evidence.changes.files) if evidence.changes else 0
     # A negative time comes from a clock that was set back and proves nothing.
-    if elapsed < 0 or elapsed >= policy.min_seconds:
+    if elapsed < 0 or elapsed >= settings.min_seconds:
         return "reasonable"
     return "implausible" if elapsed < max(_IMPLAUSIBLE_SECONDS, files) else "fast"
 
 
-def _of_time(speed: Speed, elapsed: float, policy: ClaimPolicy) -> Iterator[Deduction]:
+def _of_time(speed: Speed, elapsed: float, settings: ClaimsSettings) -> Iterator[Deduction]:
     if speed != "reasonable":
-        least = f"expected at least {policy.min_seconds:g} s"
+        least = f"expected at least {settings.min_seconds:g} s"
         yield warning(
             FAILED if speed == "implausible" else _FAST, f"Took only {elapsed:.1f} s - {least}"
         )
 
 
-def _of_updates(evidence: ClaimEvidence, policy: ClaimPolicy) -> Iterator[Deduction]:
-    if evidence.updates < policy.min_updates:
+def _of_updates(evidence: ClaimEvidence, settings: ClaimsSettings) -> Iterator[Deduction]:
+    if evidence.updates < settings.min_updates:
         told = plural(evidence.updates, "progress update")
-        yield warning(_FEW, f"Only {told} - expected at least {policy.min_updates}")
-    if evidence.updates and not evidence.working_updates and policy.min_updates:
+        yield warning(_FEW, f"Only {told} - expected at least {settings.min_updates}")
+    if evidence.updates and not evidence.working_updates and settings.min_updates:
         yield warning(_NEVER_WORKING, "No update said that it was at work")

@@ -6,7 +6,7 @@ import pytest
 
 from benchmarks.claim_corpus import LABELS, PARTS, claims
 from benchmarks.claims import Judged, judged
-from guard.core.claims.settings import ClaimsSettings, make_policy
+from guard.core.claims.settings import ClaimsSettings
 from guard.core.claims.validate import validate
 
 
@@ -22,9 +22,9 @@ def test_a_false_claim_is_always_found(label: str, result: Judged) -> None:
 
 @pytest.mark.parametrize("part", PARTS)
 def test_it_is_found_for_what_is_false_in_it(part: str) -> None:
-    policy = make_policy(ClaimsSettings())
+    settings = ClaimsSettings()
     for label, evidence in claims(part):
-        said = validate(evidence, policy).evidence_summary.message_validation
+        said = validate(evidence, settings).evidence_summary.message_validation
         if label == "tests":
             assert said.claimed_tests, evidence.message
         if label == "files":

@@ -11,16 +11,14 @@ from hypothesis import strategies as st
 from guard.core.claims.completion_validation import CompletionValidation
 from guard.core.claims.evidence import ClaimEvidence, TestRun, WorkSinceBaseline
 from guard.core.claims.settings import (
-    ClaimPolicy,
     ClaimsSettings,
     Requirement,
-    make_policy,
     parse_requirements,
 )
-from guard.core.claims.validate import explain_score, is_believed, refusals, validate
+from guard.core.claims.validate import explain_score, is_believed, validate
 
 BEGAN = datetime(2026, 1, 1, 12, tzinfo=UTC)
-POLICY = make_policy(ClaimsSettings())
+SETTINGS = ClaimsSettings()
 HONEST = "Added retries to src/client.py and verified them with a script against a slow server."
 REVIEWED = "Reviewed src/client.py as asked and documented 3 findings, each with its line."
 RUN = TestRun("pytest", BEGAN + timedelta(minutes=4), passed=True)
@@ -47,8 +45,8 @@ def evidence(**given: Any) -> ClaimEvidence:
     return replace(made, **given)
 
 
-def judged(policy: ClaimPolicy = POLICY, **given: Any) -> CompletionValidation:
-    return validate(evidence(**given), policy)
+def judged(settings: ClaimsSettings = SETTINGS, **given: Any) -> CompletionValidation:
+    return validate(evidence(**given), settings)
 
 
 def test_an_honest_claim_costs_nothing() -> None:
@@ -348,7 +346,7 @@ def test_findings_that_do_not_exist_are_refused_where_they_are_required() -> Non
     nothing = judged(
         agent_type="investigator", message=message, changes=changes(commits=0), tests=()
     )
-    assert refusals(nothing, strict=True) == ("Claims 5 findings, and none is recorded",)
+    assert nothing.blocking_issues == ("Claims 5 findings, and none is recorded",)
     written = judged(agent_type="investigator", message=message, changes=changes("report.md"))
     assert (written.confidence, written.blocking_issues) == (0.75, ())
 
@@ -428,15 +426,17 @@ KNOBS: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
 
 @pytest.mark.parametrize(("knobs", "given"), KNOBS.values(), ids=KNOBS)
 def test_a_knob_changes_the_result(knobs: dict[str, Any], given: dict[str, Any]) -> None:
-    turned = make_policy(ClaimsSettings.model_validate(knobs))
+    turned = ClaimsSettings.model_validate(knobs)
     assert judged(turned, **given).confidence != judged(**given).confidence
 
 
 def test_strict_lets_blocking_issues_refuse() -> None:
     false = judged(message=HONEST + " Created src/pool.py.")
     claims = ("Claims to have changed src/pool.py, which no diff has",)
-    assert refusals(false, strict=True) == claims
-    assert refusals(false, strict=False) == refusals(judged(updates=0), strict=True) == ()
+    assert false.blocking_issues == claims
+    assert false.is_refused(strict=True)
+    assert not false.is_refused(strict=False)
+    assert not judged(updates=0).is_refused(strict=True)
 
 
 REQUIREMENTS: dict[str, tuple[str, dict[str, Requirement]]] = {
@@ -517,7 +517,7 @@ anything = st.builds(
 
 @given(anything)
 def test_any_claim_is_judged_and_the_lines_add_up(found: ClaimEvidence) -> None:
-    result = validate(found, POLICY)
+    result = validate(found, SETTINGS)
     total = 1 + sum(line.points for line in result.score())
     assert result.confidence == round(min(1, max(0, total)), 2)
     assert sorted(line.why for line in result.score()) == sorted(

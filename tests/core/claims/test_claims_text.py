@@ -8,7 +8,7 @@ from guard.core.claims.file_names import PathIndex, find_paths, path_tails
 from guard.core.claims.files import claimed_files, named_paths
 from guard.core.claims.numbers import claimed_counts, claimed_findings, report_files
 from guard.core.claims.phrases import evidence_words, judged_texts, suspicious_phrases
-from guard.core.claims.settings import ClaimPolicy
+from guard.core.claims.settings import ClaimsSettings
 from guard.core.claims.tests import claimed_tests
 from guard.core.claims.validate import validate
 from tests.core.claims.test_claims import evidence
@@ -441,7 +441,7 @@ def test_hostile_text_is_read_in_bounded_time(piece: str) -> None:
     many = "created " + " ".join(f"d{number}/a.py" for number in range(7000))
     text = (piece * (65536 // len(piece)) if piece else many)[:65536]
     with cpu_limit():
-        validate(evidence(message=text), ClaimPolicy())
+        validate(evidence(message=text), ClaimsSettings())
 
 
 @given(st.text(max_size=400))
