@@ -8,7 +8,7 @@ empty without guard's hooks is taken for guard's.
 import hashlib
 import os
 from collections.abc import Iterator
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from difflib import unified_diff
 from pathlib import Path
@@ -17,7 +17,7 @@ from typing import Literal
 from pydantic import Field
 
 from guard.context.config import state_home
-from guard.core.base.fields import Frozen, parse_document
+from guard.core.base.fields import parse_document
 from guard.core.base.text import utf8_text
 from guard.errors import ConfigProblem, GuardError
 from guard.install import settings_file
@@ -61,20 +61,13 @@ class SettingsFileChange:
         return "\n".join(_mark_open_ends(unified_diff(before, after, old, new, lineterm="")))
 
 
-class StoredOrigin(Frozen):
+class StoredOrigin(Origin):
     """One settings file as it was before guard's hooks came into it."""
 
     schema_: Literal["guard/installed/1"] = Field("guard/installed/1", alias="schema")
     path: str
-    created: bool
-    blank: str | None
-    bare: bool = False
-    empty: dict[str, str]
     folders: tuple[str, ...]
     """Folders that were made for it, the outermost first."""
-
-    def origin(self) -> Origin:
-        return Origin(self.created, self.blank, self.bare, self.empty)
 
 
 def put_piece(
@@ -88,10 +81,10 @@ def put_piece(
     folders = settings_file.folders_to_make(path)
     try:
         settings_file.make_folders(folders)
-        with settings_file.lock_folder(path.parent):
+        with settings_file.lock_folder(path.parent), _refuse_misfit(path):
             change = _plan_put(piece, path)
             if change.is_change:
-                if change.before is None or not _events(piece, path, change.before):
+                if change.before is None or not piece.events(change.before):
                     _remember(environ, path, piece.origin(change.before), folders)
                 settings_file.replace_text(path, change.before, change.after)
             return change
@@ -121,35 +114,28 @@ def take_piece(
 
 def _plan_put(piece: SettingsPiece, path: Path) -> SettingsFileChange:
     before = settings_file.read_text(path)
-    try:
+    with _refuse_misfit(path):
         after = piece.put(before)
         return SettingsFileChange(path, before, after, piece.events(after), piece.others(after))
-    except ValueError as error:
-        raise _does_not_fit(path, error) from None
 
 
 def _plan_take(piece: SettingsPiece, path: Path, known: StoredOrigin | None) -> SettingsFileChange:
     before = settings_file.read_text(path)
     if before is None:
         return SettingsFileChange(path, None, None, ())
-    events = _events(piece, path, before)
+    with _refuse_misfit(path):
+        events, after = piece.events(before), piece.take(before, known)
+        return SettingsFileChange(path, before, after, events, piece.others(before))
+
+
+@contextmanager
+def _refuse_misfit(path: Path) -> Iterator[None]:
     try:
-        after = piece.take(before, known.origin() if known else None)
-        notes = piece.others(before)
+        yield
     except ValueError as error:
-        raise _does_not_fit(path, error) from None
-    return SettingsFileChange(path, before, after, events, notes)
-
-
-def _events(piece: SettingsPiece, path: Path, text: str) -> tuple[str, ...]:
-    try:
-        return piece.events(text)
-    except ValueError as error:
-        raise _does_not_fit(path, error) from None
-
-
-def _does_not_fit(path: Path, error: ValueError) -> DoesNotFit:
-    return DoesNotFit(f"{path}: {error}; nothing was changed", "fix the file, or edit it by hand")
+        raise DoesNotFit(
+            f"{path}: {error}; nothing was changed", "fix the file, or edit it by hand"
+        ) from None
 
 
 def _mark_open_ends(lines: Iterator[str]) -> Iterator[str]:
@@ -161,14 +147,8 @@ def _mark_open_ends(lines: Iterator[str]) -> Iterator[str]:
 
 
 def _remember(environ: Environ, path: Path, origin: Origin, folders: tuple[Path, ...]) -> None:
-    document = StoredOrigin(
-        path=utf8_text(path),
-        created=origin.created,
-        blank=origin.blank,
-        bare=origin.bare,
-        empty=dict(origin.empty),
-        folders=tuple(utf8_text(folder) for folder in folders),
-    )
+    names = tuple(utf8_text(folder) for folder in folders)
+    document = StoredOrigin(**origin.model_dump(), path=utf8_text(path), folders=names)
     # That this fails does not stop an installation.
     with suppress(GuardError, OSError):
         home = state_home(environ)

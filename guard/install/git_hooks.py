@@ -7,10 +7,9 @@ import os
 import stat
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
 
+from guard.core.install.report import GitHookLine, GitHookStep, HookName
 from guard.errors import ConfigProblem, Refused, RepositoryProblem
 from guard.git.locate import Repository
 from guard.git.run import read_config
@@ -20,20 +19,6 @@ from guard.install.command_line import Environ
 KEPT = ".before-guard"
 _MODE = 0o755
 _MOST_BYTES = 1024 * 1024
-
-Step = Literal["install", "upgrade", "unchanged", "remove", "restore", "absent", "left"]
-
-
-@dataclass(frozen=True)
-class HookStep:
-    """The plan for one hook."""
-
-    event: str
-    step: Step
-    chained: bool
-    """Whether a foreign hook is kept beside it, and called first."""
-    why: str = ""
-    """Why the hook is left as it is."""
 
 
 def folder_in_use(repository: Repository, environ: Environ) -> Path:
@@ -63,16 +48,16 @@ def writable_folder(repository: Repository, environ: Environ, *, shared: bool) -
     return folder
 
 
-def plan_install(folder: Path, events: Sequence[str], program: str) -> list[HookStep]:
+def plan_install(folder: Path, events: Sequence[HookName], program: str) -> list[GitHookLine]:
     """Plan an installation; raise an error, before anything is changed, if a file is in its way."""
     return [_plan_step(folder, event, program) for event in events]
 
 
-def _plan_step(folder: Path, event: str, program: str) -> HookStep:
+def _plan_step(folder: Path, event: HookName, program: str) -> GitHookLine:
     path, kept = folder / event, folder / (event + KEPT)
     chained = os.path.lexists(kept)
     if not os.path.lexists(path):
-        return HookStep(event, "install", chained)
+        return _line(event, "install", chained)
     script = _read_script(path, event)
     if script.kind == "other":
         if chained:
@@ -80,7 +65,7 @@ def _plan_step(folder: Path, event: str, program: str) -> HookStep:
                 f"{path} is not guard's, and {kept.name} is there too",
                 f"move {kept} away if it is not needed, then install again",
             )
-        return HookStep(event, "install", chained=True)
+        return _line(event, "install", True)
     if script.kind == "newer":
         raise Refused(f"{path} was written by a newer guard", "upgrade guard")
     if script.kind == "changed":
@@ -89,25 +74,25 @@ def _plan_step(folder: Path, event: str, program: str) -> HookStep:
             f"move your lines to {kept.name}, delete {path}, and install again",
         )
     is_same = script.kind == "current" and script.program == program
-    return HookStep(event, "unchanged" if is_same else "upgrade", chained)
+    return _line(event, "unchanged" if is_same else "upgrade", chained)
 
 
-def install(folder: Path, events: Sequence[str], program: str) -> tuple[HookStep, ...]:
+def install(folder: Path, events: Sequence[HookName], program: str) -> list[GitHookLine]:
     settings_file.make_folders(settings_file.folders_to_make(folder / "any"))
     with settings_file.lock_folder(folder):
         plan = plan_install(folder, events, program)
         for step in plan:
             if step.step in ("install", "upgrade"):
                 _write(folder, step, program)
-    return tuple(plan)
+    return plan
 
 
-def _write(folder: Path, step: HookStep, program: str) -> None:
-    path, kept = folder / step.event, folder / (step.event + KEPT)
-    temporary = folder / f".{step.event}.guard.tmp"
+def _write(folder: Path, step: GitHookLine, program: str) -> None:
+    path, kept = folder / step.hook, folder / (step.hook + KEPT)
+    temporary = folder / f".{step.hook}.guard.tmp"
     try:
         temporary.unlink(missing_ok=True)
-        temporary.write_bytes(git_scripts.render_script(step.event, program))
+        temporary.write_bytes(git_scripts.render_script(step.hook, program))
         temporary.chmod(_MODE)
         if step.step == "install" and os.path.lexists(path):
             # Renamed, so that bytes, mode and links stay as they are.
@@ -121,46 +106,50 @@ def _write(folder: Path, step: HookStep, program: str) -> None:
         ) from None
 
 
-def plan_removal(folder: Path, events: Sequence[str]) -> list[HookStep]:
+def plan_removal(folder: Path, events: Sequence[HookName]) -> list[GitHookLine]:
     return [_plan_removal_step(folder, event) for event in events]
 
 
-def _plan_removal_step(folder: Path, event: str) -> HookStep:
+def _plan_removal_step(folder: Path, event: HookName) -> GitHookLine:
     path, kept = folder / event, folder / (event + KEPT)
     chained = os.path.lexists(kept)
     if not os.path.lexists(path):
         # An installation that was cut off had put the hook aside already.
-        return HookStep(event, "restore" if chained else "absent", chained)
+        return _line(event, "restore" if chained else "absent", chained)
     kind = _read_script(path, event).kind
     if kind == "other" and chained:
         # Another program was installed over guard's, and may have kept guard's under a name of its own.
-        return HookStep(event, "left", chained, f"it is not guard's, and {kept.name} is there too")
+        return _line(event, "left", chained, f"it is not guard's, and {kept.name} is there too")
     if kind == "other":
-        return HookStep(event, "absent", chained=False)
+        return _line(event, "absent", False)
     if kind in ("changed", "newer"):
         why = "it was changed by hand" if kind == "changed" else "a newer guard wrote it"
-        return HookStep(event, "left", chained, why)
-    return HookStep(event, "restore" if chained else "remove", chained)
+        return _line(event, "left", chained, why)
+    return _line(event, "restore" if chained else "remove", chained)
 
 
-def uninstall(folder: Path, events: Sequence[str]) -> tuple[HookStep, ...]:
+def uninstall(folder: Path, events: Sequence[HookName]) -> list[GitHookLine]:
     if not folder.is_dir():
-        return tuple(HookStep(event, "absent", chained=False) for event in events)
+        return [_line(event, "absent", False) for event in events]
     with settings_file.lock_folder(folder):
         plan = plan_removal(folder, events)
         for step in plan:
-            path = folder / step.event
+            path = folder / step.hook
             try:
                 if step.step == "remove":
                     path.unlink()
                 elif step.step == "restore":
-                    os.replace(folder / (step.event + KEPT), path)
+                    os.replace(folder / (step.hook + KEPT), path)
             except OSError as error:
                 raise ConfigProblem(f"cannot change {path}: {error.strerror}") from None
-    return tuple(plan)
+    return plan
 
 
-def _read_script(path: Path, event: str) -> git_scripts.Script:
+def _line(event: HookName, step: GitHookStep, chained: bool, detail: str = "") -> GitHookLine:
+    return GitHookLine(hook=event, step=step, chained=chained, detail=detail)
+
+
+def _read_script(path: Path, event: HookName) -> git_scripts.Script:
     # A link is foreign, wherever it leads.
     status = os.lstat(path)
     if stat.S_ISLNK(status.st_mode):

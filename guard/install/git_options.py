@@ -5,20 +5,20 @@ import shlex
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
+from typing import Literal, get_args
 
 from guard.context.config import state_home
 from guard.context.invocation import Invocation
 from guard.core.base.text import escape, utf8_text
-from guard.core.hooks.event_kinds import GIT_HOOKS
-from guard.core.install.report import GitHookLine, GitHooksReport
+from guard.core.install.report import GitHookLine, GitHooksReport, HookName
 from guard.errors import WrongUsage
 from guard.hooks import spool
 from guard.hooks.git.note import FOLDER, SEEN, expect_checks
 from guard.install import git_hooks
 from guard.install.command_line import check_command, own_path
-from guard.install.git_hooks import HookStep
 
 AGENT = "git"
+_CHANGES = ("install", "upgrade", "remove", "restore")
 _DONE = {
     "install": "installed",
     "upgrade": "upgraded",
@@ -33,11 +33,11 @@ _DONE = {
 def install_git_hooks(
     guard: Invocation, named: Sequence[str], *, shared: bool, dry_run: bool, command: str | None
 ) -> GitHooksReport:
-    events = [event for event in GIT_HOOKS if event in named or not named]
+    events = _events(named)
     folder = git_hooks.writable_folder(guard.repository, guard.environ, shared=shared)
     called = _program(guard, command)
     if dry_run:
-        plan: Sequence[HookStep] = git_hooks.plan_install(folder, events, called)
+        plan = git_hooks.plan_install(folder, events, called)
     else:
         plan = git_hooks.install(folder, events, called)
         _expect_checks(guard, events)
@@ -47,14 +47,18 @@ def install_git_hooks(
 def uninstall_git_hooks(
     guard: Invocation, named: Sequence[str], *, shared: bool, dry_run: bool
 ) -> GitHooksReport:
-    events = [event for event in GIT_HOOKS if event in named or not named]
+    events = _events(named)
     folder = git_hooks.writable_folder(guard.repository, guard.environ, shared=shared)
     if dry_run:
-        plan: Sequence[HookStep] = git_hooks.plan_removal(folder, events)
+        plan = git_hooks.plan_removal(folder, events)
     else:
         plan = git_hooks.uninstall(folder, events)
         _expect_none(guard, events)
-    return _report("uninstall", folder, plan, dry_run, None, ())
+    return _report("uninstall", folder, plan, dry_run)
+
+
+def _events(named: Sequence[str]) -> list[HookName]:
+    return [event for event in get_args(HookName) if event in named or not named]
 
 
 def _program(guard: Invocation, command: str | None) -> str:
@@ -91,24 +95,18 @@ def _notes(guard: Invocation, folder: Path) -> tuple[str, ...]:
 
 
 def _report(
-    action: str,
+    action: Literal["install", "uninstall"],
     folder: Path,
-    plan: Sequence[HookStep],
+    plan: list[GitHookLine],
     dry_run: bool,
-    called: str | None,
-    notes: tuple[str, ...],
+    called: str | None = None,
+    notes: tuple[str, ...] = (),
 ) -> GitHooksReport:
-    lines = [
-        GitHookLine.model_validate(
-            {"hook": one.event, "step": one.step, "chained": one.chained, "detail": one.why}
-        )
-        for one in plan
-    ]
     return GitHooksReport(
-        action="install" if action == "install" else "uninstall",
+        action=action,
         folder=utf8_text(folder),
-        hooks=tuple(lines),
-        changed=any(one.step in ("install", "upgrade", "remove", "restore") for one in plan),
+        hooks=tuple(plan),
+        changed=any(line.step in _CHANGES for line in plan),
         dry_run=dry_run,
         program=utf8_text(called) if called else None,
         notes=tuple(map(utf8_text, notes)),
@@ -119,7 +117,7 @@ def text(report: GitHooksReport) -> str:
     would = "would be " if report.dry_run else ""
     lines = [f"{report.folder}:"]
     for one in report.hooks:
-        changes = one.step in ("install", "upgrade", "remove", "restore")
+        changes = one.step in _CHANGES
         after = "; the hook that is there is called first" if one.chained and changes else ""
         after = after if report.action == "install" else ""
         why = f": {one.detail}" if one.detail else ""

@@ -1,9 +1,9 @@
 """Add guard's hooks to the text of a settings file, and remove them: everything else stays as it is."""
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterator
 from typing import Any
 
+from guard.core.base.fields import Frozen
 from guard.install import json_edit
 from guard.install.agents import AgentCli
 from guard.install.jsonc import Document, Value, parse
@@ -11,8 +11,7 @@ from guard.install.jsonc import Document, Value, parse
 HOOKS = "hooks"
 
 
-@dataclass(frozen=True)
-class Origin:
+class Origin(Frozen):
     """The state of a file before guard added its hooks, as far as the file itself does not tell."""
 
     created: bool = False
@@ -21,7 +20,7 @@ class Origin:
     """Its text, if that was only blanks."""
     bare: bool = False
     """Whether it held only comments: then guard also added what the file has to hold besides the hooks."""
-    empty: Mapping[str, str] = field(default_factory=dict)
+    empty: dict[str, str] = {}
     """The text between the brackets of empty objects on the way to the hooks: `` is the whole, `hooks`, `hooks.EVENT`."""
 
 

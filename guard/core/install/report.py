@@ -33,11 +33,14 @@ class InstallReport(Report):
 HookName = Literal["pre-commit", "prepare-commit-msg", "post-commit", "post-rewrite", "pre-push"]
 
 
+GitHookStep = Literal["install", "upgrade", "unchanged", "remove", "restore", "absent", "left"]
+
+
 class GitHookLine(Frozen):
     """What was done about one hook, or would be done."""
 
     hook: HookName
-    step: Literal["install", "upgrade", "unchanged", "remove", "restore", "absent", "left"]
+    step: GitHookStep
     chained: bool
     """Whether a foreign hook is, or was, kept beside it and called first."""
     detail: str
