@@ -55,15 +55,15 @@ class _Answered(_HookEvent):
 
     boot_seconds: BootSeconds | None = None
     boot_id: Line | None = None
+    agent: HookAgent
+    event: HookName
+    session: Line | None
 
 
 class HookSessionStarted(_Answered):
     """A hook was called for the start of a session."""
 
     type: Literal["hook_session_started"] = "hook_session_started"
-    agent: HookAgent
-    event: HookName
-    session: Line | None
     source: Line
     began: bool
     """Whether an iteration began with the session."""
@@ -74,9 +74,6 @@ class StopDecided(_Answered):
     """A session wanted to stop; guard asked it to go on, or let it stop."""
 
     type: Literal["stop_decided"] = "stop_decided"
-    agent: HookAgent
-    event: HookName
-    session: Line | None
     prompt: Line | None
     decision: StopDecision
     reason: StopReason

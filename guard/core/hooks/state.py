@@ -166,10 +166,6 @@ class HooksFold(Fold[HooksState]):
             decision=None,
             reason=None,
             decided_at=None,
-            started_boot=None,
-            decided_boot=None,
-            seen_at=None,
-            away=(),
         )
 
     def _keep(self, session: HookSession) -> None:

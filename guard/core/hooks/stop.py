@@ -16,7 +16,7 @@ from guard.core.classify.plain import is_known_failure
 from guard.core.hooks.events import StopDecision, StopReason
 from guard.core.hooks.messages import OpenWork, go_on_text, let_go_text, summary
 from guard.core.hooks.payload import HookCall
-from guard.core.hooks.state import Boot, HookSession
+from guard.core.hooks.state import HookSession
 from guard.core.team.state import Member
 
 CANNOT_HOLD = ("opencode",)
@@ -48,13 +48,7 @@ _FAILURES: dict[str, Failure] = {
 class StopFacts:
     """The facts about a session that wants to stop."""
 
-    agent: str
-    session: str | None
-    prompt: str | None = None
-    again: bool | None = None
-    """Whether the agent CLI says that the session was held back before; None if it does not say."""
-    called_at: Boot | None = None
-    """When the hook was called."""
+    call: HookCall
     failure: Failure | None = None
     waits: tuple[str, ...] = ()
     """What the agent CLI waits for by itself."""
@@ -94,14 +88,14 @@ def decide(
     left = OpenWork(facts.members, facts.files or ())
     blocks = before.blocks if before is not None and not _is_new_prompt(facts, before) else 0
     detail = "; ".join(facts.waits) if reason == "waiting" else summary(left)
-    if reason not in ("team", "uncommitted") or facts.agent in CANNOT_HOLD:
+    if reason not in ("team", "uncommitted") or facts.call.agent in CANNOT_HOLD:
         return StopAnswer("released", reason, blocks, left, detail=detail)
     is_twin = _is_twin(facts, before, now)
     if blocks >= max_blocks and not is_twin:
         message = let_go_text(left, blocks)
         return StopAnswer("released", "cap", blocks, left, message=message, detail=detail)
     blocks = blocks if is_twin else blocks + 1
-    text = go_on_text(facts.agent, left)
+    text = go_on_text(facts.call.agent, left)
     return StopAnswer("blocked", reason, blocks, left, text=text, detail=detail, is_twin=is_twin)
 
 
@@ -189,27 +183,29 @@ def _reason(facts: StopFacts, max_blocks: int) -> StopReason:
 
 def _is_new_prompt(facts: StopFacts, before: HookSession) -> bool:
     # It has to be proven: by another id, or without ids by the CLI's word that no hook held the session back.
-    if facts.again or (facts.prompt is None) != (before.prompt is None):
+    again, prompt = facts.call.again, facts.call.prompt
+    if again or (prompt is None) != (before.prompt is None):
         return False
-    return facts.again is False if facts.prompt is None else facts.prompt != before.prompt
+    return again is False if prompt is None else prompt != before.prompt
 
 
 def _is_twin(facts: StopFacts, before: HookSession | None, now: datetime) -> bool:
     if before is None or before.decision != "blocked" or before.decided_at is None:
         return False
-    if _was_called_before_decision(facts, before):
+    call = facts.call
+    if _was_called_before_decision(call, before):
         return True
     # A stop that follows a block is flagged, and the twin of the first one is not.
-    if facts.agent not in _FLAG_AFTER_BLOCK:
+    if call.agent not in _FLAG_AFTER_BLOCK:
         return False
-    is_same = facts.prompt is not None and facts.prompt == before.prompt
+    is_same = call.prompt is not None and call.prompt == before.prompt
     passed = now - before.decided_at
-    return is_same and facts.again is False and timedelta(0) <= passed < _TWIN_SECONDS
+    return is_same and call.again is False and timedelta(0) <= passed < _TWIN_SECONDS
 
 
-def _was_called_before_decision(facts: StopFacts, before: HookSession) -> bool:
+def _was_called_before_decision(call: HookCall, before: HookSession) -> bool:
     # Then the stop cannot have followed that decision.
-    called, decided = facts.called_at, before.decided_boot
-    if called is None or decided is None or facts.session is None:
+    decided = before.decided_boot
+    if decided is None or call.session is None:
         return False
-    return called.id == decided.id and called.seconds < decided.seconds
+    return call.boot_id == decided.id and call.boot_seconds < decided.seconds

@@ -18,7 +18,6 @@ from guard.system.signals import handle_signals, interrupt_on_termination
 if TYPE_CHECKING:
     from guard.context.invocation import Invocation
     from guard.core.hooks.payload import HookCall
-    from guard.core.hooks.settings import HooksSettings
 
 _LIMIT_SECONDS = {"session_started": 20.0, "stopping": 40.0}
 """The defaults of the settings: they hold until the settings are read, and if they cannot be."""
@@ -63,11 +62,12 @@ def _answer(
     call = parse_call(read_payload(agent, event, data, environ))
     _note_lost_folder(call, environ)
     guard = _invocation(call, environ)
-    watchdog.set_limit(_limit_seconds(call, guard.users_config.settings.hooks))
+    limits, begins = guard.users_config.settings.hooks, call.kind == "session_started"
+    watchdog.set_limit(limits.baseline_seconds if begins else limits.time_limit_seconds)
     if not _is_in_repository(guard, call):
         return NOTHING
     ingest_hooks(guard)
-    if call.kind == "session_started":
+    if begins:
         from guard.hooks.agent.session_start import record_session_start
 
         record_session_start(guard, call)
@@ -110,12 +110,6 @@ def _invocation(call: "HookCall", environ: Mapping[str, str]) -> "Invocation":
         output=FaultOutput(-1),
         environ=environ,
     )
-
-
-def _limit_seconds(call: "HookCall", settings: "HooksSettings") -> float:
-    if call.kind == "session_started":
-        return settings.baseline_seconds
-    return settings.time_limit_seconds
 
 
 def _is_in_repository(guard: "Invocation", call: "HookCall") -> bool:

@@ -12,7 +12,7 @@ from guard.core.base.paths import unspell
 from guard.core.base.text import utf8_text
 from guard.core.hooks.events import StopDecided
 from guard.core.hooks.payload import HookCall
-from guard.core.hooks.state import HOOKS, Absence, Boot, HookSession, HooksState
+from guard.core.hooks.state import HOOKS, Absence, HookSession, HooksState
 from guard.core.hooks.stop import (
     StopAnswer,
     StopFacts,
@@ -53,22 +53,16 @@ def decide_stop(
     most = guard.users_config.settings.hooks.max_blocks
     key = guard.worktree_key
     scope = session_scope(key, guard.store.view(RUN, key), call.session)
-    called_at = Boot(seconds=call.boot_seconds, id=call.boot_id) if call.boot_id else None
-    facts = StopFacts(
-        call.agent, call.session, call.prompt, call.again, called_at, turn_failure(call)
-    )
+    facts = StopFacts(call, turn_failure(call))
     if most and facts.failure is None:
-        facts = _add_open_work(guard, call, scope, facts, seconds_left)
-    return _decide_and_record(guard, call, scope, facts, most)
+        facts = _add_open_work(guard, scope, facts, seconds_left)
+    return _decide_and_record(guard, scope, facts, most)
 
 
 def _add_open_work(
-    guard: Invocation,
-    call: HookCall,
-    scope: Scope,
-    facts: StopFacts,
-    seconds_left: Callable[[], float],
+    guard: Invocation, scope: Scope, facts: StopFacts, seconds_left: Callable[[], float]
 ) -> StopFacts:
+    call = facts.call
     _record_listed_helpers(guard, call)
     _, counting = teams.counting_members(guard.store, scope, guard.clock.moment())
     members = tuple(counting)
@@ -87,10 +81,8 @@ def _record_listed_helpers(guard: Invocation, call: HookCall) -> None:
             change.append(*team_events(guard, change, [call]))
 
 
-def _decide_and_record(
-    guard: Invocation, call: HookCall, scope: Scope, facts: StopFacts, most: int
-) -> StopAnswer:
-    key = guard.worktree_key
+def _decide_and_record(guard: Invocation, scope: Scope, facts: StopFacts, most: int) -> StopAnswer:
+    key, call = guard.worktree_key, facts.call
     # Under one lock, so that no two stops take the same count.
     with guard.writable_store.change() as change:
         moment = guard.clock.moment()

@@ -30,7 +30,23 @@ from tests.support.teams import Team
 
 AGENTS: tuple[HookAgent, ...] = get_args(HookAgent)
 HOLDING = tuple(agent for agent in AGENTS if agent != "opencode")
-CLEAN = StopFacts("claude", "s1", "p1")
+
+
+def heard(**more: Any) -> HookCall:
+    fields: dict[str, Any] = {
+        "agent": "claude",
+        "event": "Stop",
+        "kind": "stopping",
+        "seconds": 1.0,
+        "boot_seconds": 1.0,
+        "boot_id": None,
+        "cwd": "/",
+        "session": "s1",
+    }
+    return HookCall(**{**fields, **more})
+
+
+CLEAN = StopFacts(heard(prompt="p1"))
 DIRTY = replace(CLEAN, files=("a.txt",))
 
 
@@ -69,6 +85,11 @@ def blocked(blocks: int, seconds_ago: float = 60, **more: Any) -> HookSession:
     at = MOMENT - timedelta(seconds=seconds_ago)
     fields = {"blocks": blocks, "decision": "blocked", "reason": "uncommitted", "decided_at": at}
     return known(**{**fields, **more})
+
+
+def said(facts: StopFacts, **fields: Any) -> StopFacts:
+    """The facts, with these fields in the call of the hook."""
+    return replace(facts, call=facts.call.model_copy(update=fields))
 
 
 def decided(facts: StopFacts, before: HookSession | None = None, most: int = 2) -> StopAnswer:
@@ -135,7 +156,7 @@ def test_rules(facts: StopFacts, most: int, expected: tuple[str, str, int]) -> N
 def test_the_count_of_a_prompt(
     again: bool | None, prompt: str | None, before: HookSession, expected: tuple[str, int]
 ) -> None:
-    found = decided(replace(DIRTY, again=again, prompt=prompt), before)
+    found = decided(said(DIRTY, again=again, prompt=prompt), before)
     assert (found.decision, found.blocks) == expected
     assert found.reason == ("cap" if found.decision == "released" else "uncommitted")
     assert bool(found.message) == (found.decision == "released")
@@ -147,7 +168,7 @@ def test_never_more_blocks_than_the_cap_however_often_it_stops(most: int) -> Non
         before, blocks = None, 0
         for stop in range(20):
             at = MOMENT + timedelta(seconds=10 * stop)
-            facts = replace(DIRTY, again=again and stop > 0)
+            facts = said(DIRTY, again=again and stop > 0)
             found = decide(facts, before, most, at)
             blocks += found.decision == "blocked"
             before = known(
@@ -178,7 +199,7 @@ def test_never_more_blocks_than_the_cap_without_proof_of_a_new_prompt(
         if again is False and prompt is None and all(one.prompt is None for one in seen):
             blocks = 0
         at = MOMENT + timedelta(seconds=10 * number)
-        facts = replace(DIRTY, agent=agent, session=session, again=again, prompt=prompt)
+        facts = said(DIRTY, agent=agent, session=session, again=again, prompt=prompt)
         found = decide(facts, seen[0] if seen else None, most, at)
         blocks += found.decision == "blocked"
         assert blocks <= most
@@ -193,10 +214,10 @@ def stop_decided(facts: StopFacts, found: StopAnswer, at: datetime) -> StopDecid
             "run": None,
             "iteration": None,
             "worktree": "w1",
-            "agent": facts.agent,
+            "agent": facts.call.agent,
             "event": "Stop",
-            "session": facts.session,
-            "prompt": facts.prompt,
+            "session": facts.call.session,
+            "prompt": facts.call.prompt,
             "decision": found.decision,
             "reason": found.reason,
             "blocks": found.blocks,
@@ -221,7 +242,7 @@ def stop_decided(facts: StopFacts, found: StopAnswer, at: datetime) -> StopDecid
 def test_two_hooks_for_one_stop_use_up_one_block(
     before: HookSession, again: bool | None, expected: tuple[str, int, bool]
 ) -> None:
-    found = decided(replace(DIRTY, again=again), before)
+    found = decided(said(DIRTY, again=again), before)
     assert (found.decision, found.blocks, found.is_twin) == expected
 
 
@@ -240,24 +261,27 @@ def test_two_hooks_for_one_stop_use_up_one_block(
 def test_a_hook_that_was_called_before_the_block_did_not_follow_it(
     agent: HookAgent, heard: Boot | None, session: str | None, expected: bool
 ) -> None:
-    facts = replace(DIRTY, agent=agent, session=session, again=True, called_at=heard)
+    seconds, boot_id = (heard.seconds, heard.id) if heard else (0, None)
+    facts = said(
+        DIRTY, agent=agent, session=session, again=True, boot_seconds=seconds, boot_id=boot_id
+    )
     found = decided(facts, blocked(1, 0.5, decided_boot=Boot(seconds=100, id="b1")))
     assert (found.is_twin, found.blocks) == (expected, 1 if expected else 2)
 
 
 def test_every_stop_counts_where_the_host_forgets_that_it_was_held_back() -> None:
     """Gemini CLI does when a tool was used in between."""
-    facts = replace(DIRTY, agent="gemini", again=False)
+    facts = said(DIRTY, agent="gemini", again=False)
     assert decided(facts, blocked(1, 0.5, agent="gemini")).blocks == 2
     assert decided(facts, blocked(2, 0.5, agent="gemini")).reason == "cap"
 
 
 def test_opencode_cannot_be_held_and_is_told_nothing() -> None:
     for facts in (DIRTY, TEAM):
-        found = decided(replace(facts, agent="opencode"))
+        found = decided(said(facts, agent="opencode"))
         assert (found.decision, found.blocks, found.text, found.message) == ("released", 0, "", "")
         assert "a.txt" in found.detail
-    assert {decided(replace(DIRTY, agent=agent)).decision for agent in HOLDING} == {"blocked"}
+    assert {decided(said(DIRTY, agent=agent)).decision for agent in HOLDING} == {"blocked"}
 
 
 def test_files_and_members_are_named_in_what_the_agent_is_told() -> None:
@@ -265,7 +289,7 @@ def test_files_and_members_are_named_in_what_the_agent_is_told() -> None:
     assert "teammate m1 (digs)" in both.text
     assert "a.txt" in both.text
     assert "guard team leave" in both.text
-    assert "wait_agent" in decided(replace(TEAM, agent="codex")).text
+    assert "wait_agent" in decided(said(TEAM, agent="codex")).text
     assert "wait_agent" not in both.text
 
 
@@ -281,20 +305,6 @@ def test_what_is_told_is_bounded_and_harmless() -> None:
     assert len(found.text) < 4000
     assert len(found.detail) <= 512
     assert "\n" not in messages.let_go_text(found.left, 2)
-
-
-def heard(**more: Any) -> HookCall:
-    fields: dict[str, Any] = {
-        "agent": "claude",
-        "event": "Stop",
-        "kind": "stopping",
-        "seconds": 1.0,
-        "boot_seconds": 1.0,
-        "boot_id": None,
-        "cwd": "/",
-        "session": "s1",
-    }
-    return HookCall(**{**fields, **more})
 
 
 def task(name: str, kind: str = "subagent", running: bool = True) -> Task:

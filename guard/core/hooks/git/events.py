@@ -7,16 +7,7 @@ from guard.core.hooks.events import SpoolName
 from guard.core.log.events import BaseEvent
 
 How = Literal[
-    "commit",
-    "initial",
-    "amend",
-    "merge",
-    "cherry-pick",
-    "revert",
-    "rebase",
-    "pull",
-    "am",
-    "other",
+    "commit", "initial", "amend", "merge", "cherry-pick", "revert", "rebase", "pull", "am", "other"
 ]
 
 
