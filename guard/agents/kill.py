@@ -91,11 +91,10 @@ def _find_processes(place: Whereabouts) -> ProcessTree | None:
 
 def _may_signal(pid: int) -> bool:
     try:
-        os.kill(pid, 0)
+        with suppress(ProcessLookupError):
+            os.kill(pid, 0)
     except PermissionError:
         return False
-    except ProcessLookupError:
-        return True
     return True
 
 

@@ -20,6 +20,7 @@ from guard.core.agents.report import (
     TaskStatus,
     transition_line,
 )
+from guard.core.agents.roster import NO_AGENTS
 from guard.core.agents.whereabouts import Placing
 from guard.core.base.text import plural
 from guard.errors import GuardError, Refused
@@ -45,7 +46,12 @@ def list_agents(
     """List the agents of a task, or of all tasks; `everything` adds finished ones that the global registry dropped."""
     seen = _look_and_record(guard, _find_agents(guard, task_id, everything)) if looks else {}
     found = _find_agents(guard, task_id, everything)
-    active, completed, spawned = _read_counts(guard, task_id)
+    view = (
+        guard.store.view(GLOBAL_REGISTRY)
+        if task_id is None
+        else guard.store.view(AGENT_REGISTRY, task_id)
+    )
+    active, completed, spawned = view.counts() if view else NO_AGENTS
     return AgentsReport(
         task_id=task_id,
         active=active,
@@ -81,16 +87,6 @@ def _find_agents(guard: Invocation, task_id: str | None, everything: bool) -> Se
         return [agent for task in tasks for agent in task.agents]
     overall = store.view(GLOBAL_REGISTRY)
     return overall.agents if overall else ()
-
-
-def _read_counts(guard: Invocation, task_id: str | None) -> tuple[int, int, int]:
-    if task_id is not None:
-        task = guard.store.view(AGENT_REGISTRY, task_id)
-        return (task.active_count, task.completed_count, task.total_spawned) if task else (0, 0, 0)
-    overall = guard.store.view(GLOBAL_REGISTRY)
-    if overall is None:
-        return 0, 0, 0
-    return overall.active_agents, overall.completed_agents, overall.total_agents_spawned
 
 
 def _key(agent: Agent) -> tuple[str, str, int]:

@@ -97,7 +97,7 @@ class StatePlay(Stage):
 
     def _edit_the_log(self) -> None:
         self._scene(
-            "Somebody edits the log itself: the chain says where; going on is a person's decision"
+            "The log itself is edited: the chain says where, and to go on is the user's decision"
         )
         log = self._workspace / "events.jsonl"
         log.write_bytes(log.read_bytes().replace(b"fixed and committed", b"fixed, never tested"))

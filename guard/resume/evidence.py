@@ -17,7 +17,7 @@ from guard.core.activity.report import ActivityReport
 from guard.core.activity.settings import split_list
 from guard.core.agents.agent import Agent
 from guard.core.agents.baseline import AGENT_BASELINE, baseline_key
-from guard.core.agents.findings import FINDINGS
+from guard.core.agents.findings import FINDINGS, FoundOut
 from guard.core.breaker.state import BREAKER
 from guard.core.check.last_check import LAST_CHECK
 from guard.core.resume.evidence import (
@@ -26,7 +26,6 @@ from guard.core.resume.evidence import (
     LostHelper,
     Mission,
     NextTask,
-    ReportedFinding,
     ResumeEvidence,
     Silence,
 )
@@ -150,13 +149,13 @@ class StalledAgent:
                     )
 
     @cached_property
-    def _findings(self) -> tuple[ReportedFinding, ...]:
+    def _findings(self) -> tuple[FoundOut, ...]:
         found = self.guard.store.view(FINDINGS, self.agent.task_id)
         own = (self.agent.agent_id, self.agent.incarnation)
         return tuple(
-            ReportedFinding(one.severity, one.text, one.file)
-            for one in (found.findings if found else ())
-            if (one.agent_id, one.incarnation) == own
+            finding
+            for finding in (found.findings if found else ())
+            if (finding.agent_id, finding.incarnation) == own
         )
 
     def _left(self) -> LeftFiles | None:

@@ -21,6 +21,7 @@ from guard.core.activity.state import WATCHED_AGENT, WatchedAgent
 from guard.core.agents.agent import ACTIVE, Agent
 from guard.core.agents.baseline import baseline_key
 from guard.core.base.text import utf8_text
+from guard.core.coordinator.state import Coordinator
 from guard.core.resume.evidence import NextTask
 from guard.core.resume.prompt import prompt
 from guard.core.resume.report import Outcome, ResumeReport
@@ -218,33 +219,29 @@ def _require_due(found: ResumePermission) -> None:
 
 def _next_task(guard: Invocation, agent: Agent, *, may_claim: bool) -> NextTask | None:
     """The agent's own task, else one claimed for it, else the next free one; None if the plan has nothing for it."""
-    if _is_busy(guard, agent):
-        return _own_task(guard, agent)
+    if state := _plan_with_work(guard, agent):
+        return _own_task(state, agent)
     claimed = claim_task(guard, agent) if may_claim else None
     if claimed is not None:
         return NextTask(claimed, claimed=True)
-    if _is_busy(guard, agent):  # Another guard has just claimed a task for the agent.
-        return _own_task(guard, agent)
+    # Another guard may just have claimed a task for the agent.
+    if state := _plan_with_work(guard, agent):
+        return _own_task(state, agent)
     free = preview_task(guard, agent)
     return NextTask(free, claimed=False) if free is not None else None
 
 
-def _is_busy(guard: Invocation, agent: Agent) -> bool:
+def _plan_with_work(guard: Invocation, agent: Agent) -> Coordinator | None:
     # In any role, or waiting for the verdict on its task.
     state = find_state(guard)
-    return state is not None and (
+    is_busy = state is not None and (
         agent.agent_id in state.active_agents
         or any(one.developer_id == agent.agent_id for one in state.in_progress_tasks)
     )
+    return state if is_busy else None
 
 
-def _own_task(guard: Invocation, agent: Agent) -> NextTask | None:
-    state = find_state(guard)
-    mine = (
-        one.task_id
-        for one in (state.in_progress_tasks if state is not None else ())
-        if one.developer_id == agent.agent_id
-    )
-    found = next(mine, None)
-    task = state.task(found) if state is not None and found is not None else None
+def _own_task(state: Coordinator, agent: Agent) -> NextTask | None:
+    own = [one for one in state.in_progress_tasks if one.developer_id == agent.agent_id]
+    task = state.task(own[0].task_id) if own else None
     return NextTask(task, claimed=True) if task is not None else None

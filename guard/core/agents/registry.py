@@ -3,7 +3,7 @@
 Both are folded from the same events by the same rules, so they cannot disagree.
 """
 
-from typing import Any, Literal, get_args
+from typing import Any, Literal, TypeVar, get_args
 
 from pydantic import Field
 
@@ -40,6 +40,9 @@ class AgentRegistry(ViewDocument):
     def agent(self, agent_id: str) -> Agent | None:
         return next((one for one in self.agents if one.agent_id == agent_id), None)
 
+    def counts(self) -> AgentCounts:
+        return AgentCounts(self.active_count, self.completed_count, self.total_spawned)
+
 
 class GlobalRegistry(ViewDocument):
     """Every active agent of all tasks, the newest finished ones, and the counts of all."""
@@ -52,48 +55,53 @@ class GlobalRegistry(ViewDocument):
     keep_finished: Count
     agents: tuple[Agent, ...]
 
+    def counts(self) -> AgentCounts:
+        return AgentCounts(self.active_agents, self.completed_agents, self.total_agents_spawned)
 
-class AgentRegistryFold(Fold[AgentRegistry]):
-    document_class = AgentRegistry
 
+R = TypeVar("R", AgentRegistry, GlobalRegistry)
+
+
+class _RosterFold(Fold[R]):
     def __init__(self, key: str) -> None:
         super().__init__(key)
         self._roster = Roster()
+
+    def counts(self) -> AgentCounts:
+        return self._roster.counts
+
+    def restore(self, document: R) -> None:
+        self.reached = document.position()
+        self._roster = Roster(document.agents, document.by_status, document.counts())
+
+
+class AgentRegistryFold(_RosterFold[AgentRegistry]):
+    document_class = AgentRegistry
 
     def agent(self, agent_id: str) -> Agent | None:
         """Return one agent of the task, without freezing all the others."""
         return self._roster.agent(self.key, agent_id)
 
-    def counts(self) -> AgentCounts:
-        return self._roster.totals()
-
-    def restore(self, document: AgentRegistry) -> None:
-        self.reached = document.position()
-        self._roster.load(document.agents, document.by_status)
-        self._roster.active = document.active_count
-        self._roster.completed = document.completed_count
-        self._roster.spawned = document.total_spawned
-
     def apply(self, event: AgentEvent) -> None:
         self._roster.apply(event)
 
     def contents(self) -> dict[str, Any]:
+        counts = self.counts()
         return {
             "task_id": self.key,
-            "active_count": self._roster.active,
-            "completed_count": self._roster.completed,
-            "total_spawned": self._roster.spawned,
+            "active_count": counts.active,
+            "completed_count": counts.completed,
+            "total_spawned": counts.spawned,
             "by_status": self._roster.statuses(),
             "agents": tuple(self._roster.agents().values()),
         }
 
 
-class GlobalRegistryFold(Fold[GlobalRegistry]):
+class GlobalRegistryFold(_RosterFold[GlobalRegistry]):
     document_class = GlobalRegistry
 
     def __init__(self, key: str) -> None:
         super().__init__(key)
-        self._roster = Roster()
         self._keep = KEEP_FINISHED
         self._finished: dict[tuple[str, str], None] = {}
         """In the order of their ends: the oldest is dropped first."""
@@ -102,15 +110,8 @@ class GlobalRegistryFold(Fold[GlobalRegistry]):
     def keep_finished(self) -> int:
         return self._keep
 
-    def counts(self) -> AgentCounts:
-        return self._roster.totals()
-
     def restore(self, document: GlobalRegistry) -> None:
-        self.reached = document.position()
-        self._roster.load(document.agents, document.by_status)
-        self._roster.active = document.active_agents
-        self._roster.completed = document.completed_agents
-        self._roster.spawned = document.total_agents_spawned
+        super().restore(document)
         self._keep = document.keep_finished
         ended = [agent for agent in document.agents if agent.status not in ACTIVE]
         self._finished = {(agent.task_id, agent.agent_id): None for agent in ended}
@@ -130,13 +131,13 @@ class GlobalRegistryFold(Fold[GlobalRegistry]):
             self._roster.forget(*oldest)
 
     def contents(self) -> dict[str, Any]:
-        agents = self._roster.agents()
+        agents, counts = self._roster.agents(), self.counts()
         finished = [agents[name] for name in self._finished]
         active = [agent for agent in agents.values() if agent.status in ACTIVE]
         return {
-            "active_agents": self._roster.active,
-            "completed_agents": self._roster.completed,
-            "total_agents_spawned": self._roster.spawned,
+            "active_agents": counts.active,
+            "completed_agents": counts.completed,
+            "total_agents_spawned": counts.spawned,
             "by_status": self._roster.statuses(),
             "keep_finished": self._keep,
             "agents": (*active, *finished),

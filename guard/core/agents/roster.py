@@ -36,20 +36,22 @@ class AgentCounts(NamedTuple):
     spawned: int
 
 
+NO_AGENTS = AgentCounts(0, 0, 0)
+
+
 class Roster:
     """The agents while events are folded into them; each is frozen when it is read."""
 
-    def __init__(self) -> None:
-        self._agents: dict[tuple[str, str], Agent] = {}
-        self._drafts: set[tuple[str, str]] = set()
-        self.active = 0
-        self.completed = 0
-        self.spawned = 0
-        self.by_status: Counter[AgentStatus] = Counter()
-
-    def load(self, agents: tuple[Agent, ...], by_status: dict[AgentStatus, int]) -> None:
+    def __init__(
+        self,
+        agents: tuple[Agent, ...] = (),
+        by_status: Mapping[AgentStatus, int] | None = None,
+        counts: AgentCounts = NO_AGENTS,
+    ) -> None:
         self._agents = {(agent.task_id, agent.agent_id): agent for agent in agents}
-        self.by_status = Counter(by_status)
+        self._drafts: set[tuple[str, str]] = set()
+        self._active, self._completed, self._spawned = counts
+        self._by_status = Counter(by_status)
 
     def apply(self, event: AgentEvent) -> bool:
         """Apply the event; return True if it ended the agent, or added one that has ended."""
@@ -70,16 +72,16 @@ class Roster:
         name = (event.task_id, event.agent_id)
         before = self._agents.pop(name, None)
         if before is not None and before.status in ACTIVE:
-            self.by_status[before.status] -= 1
-            self.active -= 1
+            self._by_status[before.status] -= 1
+            self._active -= 1
         draft = self._agents[name] = AgentDraft.begin(event)
         self._drafts.add(name)
-        self.spawned += 1
-        self.by_status[draft.status] += 1
+        self._spawned += 1
+        self._by_status[draft.status] += 1
         if draft.status in ACTIVE:
-            self.active += 1
+            self._active += 1
             return False
-        self.completed += not (isinstance(event, AgentImported) and event.killed)
+        self._completed += not (isinstance(event, AgentImported) and event.killed)
         return True
 
     def _update(self, event: AgentUpdated) -> bool:
@@ -88,7 +90,7 @@ class Roster:
             return False
         ended = self._move(agent, event.status)
         if ended:
-            self.completed += 1
+            self._completed += 1
             agent.completed_at = event.at
             agent.detected_by = "self_report"
         if event.run is not None:
@@ -112,7 +114,7 @@ class Roster:
             agent.terminated_at = event.at
             agent.detected_by, agent.reason = "kill", event.reason
         else:
-            self.completed += 1
+            self._completed += 1
             agent.completed_at = event.at
             agent.detected_by = event.detected_by
         agent.detail = event.detail
@@ -163,9 +165,9 @@ class Roster:
     def _move(self, agent: AgentDraft, status: AgentStatus) -> bool:
         """Set the status of an active agent; return True if that ends it."""
         ended = is_end(agent.status, status)
-        self.by_status[agent.status] -= 1
-        self.by_status[status] += 1
-        self.active -= ended
+        self._by_status[agent.status] -= 1
+        self._by_status[status] += 1
+        self._active -= ended
         agent.status = status
         return ended
 
@@ -193,11 +195,12 @@ class Roster:
         self._drafts.clear()
         return self._agents
 
-    def totals(self) -> AgentCounts:
-        return AgentCounts(self.active, self.completed, self.spawned)
+    @property
+    def counts(self) -> AgentCounts:
+        return AgentCounts(self._active, self._completed, self._spawned)
 
     def statuses(self) -> dict[AgentStatus, int]:
-        return {status: self.by_status[status] for status in STATUSES}
+        return {status: self._by_status[status] for status in STATUSES}
 
 
 StatusEvent = AgentSpawned | AgentImported | AgentUpdated | AgentEndDetected | AgentKilled

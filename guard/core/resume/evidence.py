@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from guard.core.agents.agent import Agent
+from guard.core.agents.findings import FoundOut
 from guard.core.plan.model import PlanTask
 
 
@@ -66,15 +67,6 @@ class Failure:
 
 
 @dataclass(frozen=True, slots=True)
-class ReportedFinding:
-    """A finding that the agent had reported."""
-
-    severity: str
-    text: str
-    file: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
 class ResumeEvidence:
     """All that a prompt is written from."""
 
@@ -87,7 +79,7 @@ class ResumeEvidence:
     left: LeftFiles | None = None
     lost: tuple[LostHelper, ...] = ()
     failures: tuple[Failure, ...] = ()
-    findings: tuple[ReportedFinding, ...] = ()
+    findings: tuple[FoundOut, ...] = ()
     findings_more: int = 0
     number: int = 1
     """Which prompt of this silence it is."""

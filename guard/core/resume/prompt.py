@@ -8,15 +8,9 @@ from collections.abc import Iterable, Iterator
 
 from guard.core.agents.agent import Agent
 from guard.core.agents.events import AgentStatus
+from guard.core.agents.findings import FoundOut
 from guard.core.base.text import escape, plural
-from guard.core.resume.evidence import (
-    Failure,
-    LeftFiles,
-    NextTask,
-    ReportedFinding,
-    ResumeEvidence,
-    Silence,
-)
+from guard.core.resume.evidence import Failure, LeftFiles, NextTask, ResumeEvidence, Silence
 
 MARK = "[stall-recovery]"
 """One of the words by which `is_resumer_prompt` recognises a prompt."""
@@ -120,7 +114,7 @@ def _task(found: NextTask | None, agent: str) -> Iterator[str]:
     task = found.task
     yield f"- {quote(task.name, _LONGEST_NAME)}: {quote(task.title)}"
     if found.claimed:
-        yield "- It is yours: nobody else gets it."
+        yield "- It is yours: no other agent gets it."
     else:
         yield f"- It is free, and not yours yet: `guard plan dispatch {task.id} --agent {agent}` claims it."
 
@@ -163,7 +157,7 @@ def _findings(evidence: ResumeEvidence) -> Iterator[str]:
         yield f"- and {more} more"
 
 
-def _where(finding: ReportedFinding) -> str:
+def _where(finding: FoundOut) -> str:
     return f", {quote(finding.file, _LONGEST_NAME)}" if finding.file else ""
 
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from guard.core.agents.agent import ACTIVE, STATUSES, TERMINAL
 from guard.core.agents.events import AgentStatus, RetentionSet
 from guard.core.agents.registry import AgentRegistry, AgentRegistryFold, GlobalRegistry
-from guard.core.agents.roster import AgentCounts, transition
+from guard.core.agents.roster import transition
 from guard.core.log.events import BaseEvent
 from guard.core.log.record import LogEntry, Position
 from guard.core.log.replay import Replay
@@ -205,11 +205,7 @@ def test_what_is_said_of_a_transition_beforehand_is_what_comes(
         if step[0] in ("spawn", "import") and before and before.status in ACTIVE:
             continue  # Refused by whoever records.
         event = made(*step)
-        counts = AgentCounts(task.active_count, task.completed_count, task.total_spawned)
-        all_counts = AgentCounts(
-            overall.active_agents, overall.completed_agents, overall.total_agents_spawned
-        )
-        said = transition(event, "x", before, counts, all_counts)
+        said = transition(event, "x", before, task.counts(), overall.counts())
         events.append(event)
         task, overall = both(events)
         after = {agent.agent_id: agent for agent in task.agents}.get(step[1])

@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 
 from guard.core.activity.noise import is_noise, is_resumer_prompt
 from guard.core.agents.agent import ACTIVE, Agent
-from guard.core.agents.events import AgentStatus
+from guard.core.agents.events import AgentStatus, Severity
+from guard.core.agents.findings import FoundOut
 from guard.core.base.text import escape
 from guard.core.plan.model import PlanTask
 from guard.core.resume.evidence import (
@@ -19,7 +20,6 @@ from guard.core.resume.evidence import (
     LostHelper,
     Mission,
     NextTask,
-    ReportedFinding,
     ResumeEvidence,
     Silence,
 )
@@ -36,6 +36,13 @@ def agent(status: AgentStatus = "working") -> Agent:
 def evidence(**fields: Any) -> ResumeEvidence:
     given = {"agent": agent(), "now": _NOW, "silence": Silence(90.0), **fields}
     return ResumeEvidence(**given)
+
+
+def found_out(severity: Severity, text: str, file: str | None = None) -> FoundOut:
+    """A finding that is not validated: it may be longer or stranger than any that is recorded."""
+    return FoundOut.model_construct(
+        at=_NOW, agent_id="a1", incarnation=1, severity=severity, text=text, file=file
+    )
 
 
 def titles(text: str) -> list[str]:
@@ -113,7 +120,7 @@ _TASK = PlanTask(id="x1-1", name="1.1", title="Parse the file", depends=())
             ["the breaker is open: stalled", "Do something else than before"],
         ),
         (
-            {"findings": (ReportedFinding("high", "The index is stale.", "db.py"),), "findings_more": 2},
+            {"findings": (found_out("high", "The index is stale.", "db.py"),), "findings_more": 2},
             "Your findings",
             ["- high, db.py: The index is stale.", "- and 2 more"],
         ),
@@ -150,7 +157,7 @@ def test_how_long_it_was_silent_and_by_what_that_is_known(silence: Silence, show
 
 def test_much_of_anything_is_bounded() -> None:
     names = tuple(f"file{number}.py" for number in range(200))
-    finding = ReportedFinding("info", "x" * 100_000)
+    finding = found_out("info", "x" * 100_000)
     text = prompt(
         evidence(
             left=LeftFiles(names, 7),
@@ -180,7 +187,7 @@ def test_words_of_others_make_no_section_and_drive_no_terminal(words: str) -> No
     base = evidence(
         mission=Mission("said", _NOW),
         left=LeftFiles(("name",)),
-        findings=(ReportedFinding("info", "text", "file"),),
+        findings=(found_out("info", "text", "file"),),
         priorities=("one",),
         lost=(LostHelper("name", "subagent", "why"),),
         failures=(Failure("what", "error", "detail"),),
@@ -191,7 +198,7 @@ def test_words_of_others_make_no_section_and_drive_no_terminal(words: str) -> No
         base,
         mission=Mission(hostile, _NOW),
         left=LeftFiles((hostile,)),
-        findings=(ReportedFinding("info", hostile, hostile),),
+        findings=(found_out("info", hostile, hostile),),
         priorities=(hostile,),
         lost=(LostHelper(hostile, "subagent", hostile),),
         failures=(Failure(hostile, "error", hostile),),
