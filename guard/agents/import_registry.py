@@ -1,8 +1,6 @@
 """Import the agents of a registry file that guard did not write."""
 
 import errno
-import os
-import stat
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -19,10 +17,9 @@ from guard.core.base.text import escape, shorten, utf8_text
 from guard.core.log.events import BaseEvent
 from guard.errors import Refused, StateProblem, WrongUsage
 from guard.store import Change
-from guard.system.private_files import close
+from guard.system.foreign_files import read_regular
 
 MOST_BYTES = 64 * 1024 * 1024
-_OPEN = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 _HINT = "name an AGENT_REGISTRY.json or GLOBAL_REGISTRY.json that is a regular file"
 _LONGEST_SOURCE = 400
 
@@ -81,21 +78,13 @@ def read_document(path: Path) -> Any:
 
 def _read_bytes(path: Path) -> bytes:
     try:
-        descriptor = os.open(path, _OPEN)
+        data = read_regular(path, MOST_BYTES, follow=False)
     except OSError as error:
         linked = error.errno == errno.ELOOP
-        reason = "it is a symbolic link" if linked else error.strerror or "it cannot be opened"
+        reason = "it is a symbolic link" if linked else error.strerror or "it cannot be read"
         raise _unusable(path, reason) from None
     except ValueError as error:
         raise _unusable(path, str(error)) from None
-    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-        close(descriptor)
-        raise _unusable(path, "it is not a regular file")
-    with open(descriptor, "rb") as file:
-        try:
-            data = file.read(MOST_BYTES + 1)
-        except OSError as error:
-            raise _unusable(path, error.strerror or "it cannot be read") from None
     if len(data) > MOST_BYTES:
         raise _unusable(path, f"it has more than {MOST_BYTES} bytes")
     return data

@@ -1,8 +1,6 @@
 """Validate state and configuration files against the published schemas."""
 
-import os
 import re
-import stat
 from collections.abc import Callable, Iterator
 from datetime import datetime
 from functools import cache
@@ -16,6 +14,7 @@ from guard.core.base.text import plural, utf8_text
 from guard.core.log.record import BadRecord, unseal_line
 from guard.core.log.reports import Finding
 from guard.schemas import generate as schemas
+from guard.system.foreign_files import read_regular
 
 MOST_BYTES = 64 * 1024 * 1024
 _NAMED = {
@@ -37,7 +36,9 @@ _HINT = "`guard schema {kind}` prints what is expected"
 
 def check(path: Path) -> Iterator[Finding]:
     try:
-        data = _read(path)
+        data = read_regular(path, MOST_BYTES)
+        if len(data) > MOST_BYTES:
+            raise ValueError(f"it has more than {plural(MOST_BYTES, 'byte')}")
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) else str(error)
         yield Finding(
@@ -68,17 +69,6 @@ def _checker(path: Path) -> Callable[[Path, bytes], Iterator[Problem]]:
     if _SEGMENT.fullmatch(path.name):
         return _check_log
     return _check_toml if path.suffix == ".toml" else _check_json
-
-
-def _read(path: Path) -> bytes:
-    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
-    with open(descriptor, "rb") as file:
-        status = os.fstat(descriptor)
-        if not stat.S_ISREG(status.st_mode):
-            raise ValueError("it is not a regular file")
-        if status.st_size > MOST_BYTES:
-            raise ValueError(f"it has more than {plural(MOST_BYTES, 'byte')}")
-        return file.read(MOST_BYTES)
 
 
 def _check_json(path: Path, data: bytes) -> Iterator[Problem]:

@@ -14,17 +14,20 @@ from time import monotonic
 from guard.system.private_files import close
 
 MOST_BYTES = 4 * 1024 * 1024
-_OPEN_NOT_A_LINK = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 _OPEN = os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
 
 
-def read_regular(path: Path, most: int) -> bytes:
-    # One byte more than wanted if there is more. Only of a regular file: a pipe without a writer, or a device, would
-    # never end.
-    with open(os.open(path, _OPEN), "rb") as file:
-        if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
-            raise OSError(errno.EINVAL, "it is no regular file")
-        return file.read(most + 1)
+def read_regular(path: Path, most: int, *, follow: bool = True) -> bytes:
+    """Read a regular file, and one byte more than wanted if there is more; OSError for anything else."""
+    # A pipe without a writer, or a device, would never end.
+    descriptor = os.open(path, _OPEN if follow else _OPEN | os.O_NOFOLLOW)
+    try:
+        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+            raise OSError(errno.EINVAL, "it is not a regular file")
+        with open(descriptor, "rb", closefd=False) as file:
+            return file.read(most + 1)
+    finally:
+        close(descriptor)
 
 
 @dataclass
@@ -95,15 +98,6 @@ def _sort_in(entry: os.DirEntry[str], found: FolderListing) -> None:
 def read_beginning(path: Path, most: int = MOST_BYTES) -> bytes | None:
     """Read the beginning of a regular file that is no link; None if there is none that can be read."""
     try:
-        descriptor = os.open(path, _OPEN_NOT_A_LINK)
+        return read_regular(path, most, follow=False)[:most]
     except (OSError, ValueError):
         return None
-    try:
-        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-            return None
-        with open(descriptor, "rb", closefd=False) as file:
-            return file.read(most)
-    except OSError:
-        return None
-    finally:
-        close(descriptor)

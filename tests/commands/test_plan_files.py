@@ -23,9 +23,9 @@ WITHOUT = {"gone": "- [ ] 3: Three\n", "renamed": "- [ ] One.one: One\n- [ ] 3: 
 @pytest.mark.parametrize(
     ("make", "why"),
     [
-        (os.mkfifo, "cannot be read: it is no regular file"),
-        (lambda path: os.symlink("/dev/zero", path), "cannot be read: it is no regular file"),
-        (os.mkdir, "cannot be read: Is a directory"),
+        (os.mkfifo, "cannot be read: it is not a regular file"),
+        (lambda path: os.symlink("/dev/zero", path), "cannot be read: it is not a regular file"),
+        (os.mkdir, "cannot be read: it is not a regular file"),
         (lambda path: os.symlink(path, path), "cannot be read: Too many levels of symbolic links"),
         (lambda path: write(path, b"- [ ] a: b\0c\n"), "is not text"),
         (lambda path: write(path, "- [ ] a: b\n".encode("utf-16")), "is not text"),
