@@ -210,11 +210,9 @@ def look_at_session(
     session = server.find(place.tmux_session or "", place.tmux_identity)
     if place.tmux_identity is None:
         return _first_look(place, session, young)
-    return (
-        _look_at_found(session)
-        if session is not None
-        else _look_at_missing(place, place.tmux_identity, server)
-    )
+    if session is None:
+        return _look_at_missing(place, place.tmux_identity, server)
+    return _look_at_found(session)
 
 
 def explain_elsewhere(host: Host | None, here: Host) -> str:

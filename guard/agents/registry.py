@@ -215,13 +215,9 @@ class AgentStamp(TypedDict):
 
 
 def make_stamp(now: datetime, task_id: str, agent_id: str, incarnation: int) -> AgentStamp:
-    return {
-        "at": now,
-        "id": new_id(),
-        "task_id": task_id,
-        "agent_id": agent_id,
-        "incarnation": incarnation,
-    }
+    return AgentStamp(
+        at=now, id=new_id(), task_id=task_id, agent_id=agent_id, incarnation=incarnation
+    )
 
 
 def stamp_of(agent: Agent, now: datetime) -> AgentStamp:

@@ -87,14 +87,12 @@ def _is_test_unit(unit: Path) -> bool:
 def find_jest_caches(temporary: Path, root: Path) -> Iterator[CacheFile]:
     # Jest's default cache folder lies in the temporary folder.
     found = list_folder(temporary / f"jest_{_in_base_36(os.getuid())}", _MOST_ENTRIES)
+    if found is None:
+        return
     below = os.path.realpath(root) + os.sep
-    for name, status in found.files.items() if found else ():
+    for name, status in found.files.items():
         if fnmatchcase(name, JEST):
-            result = (
-                read_jest_cache(read_beginning(found.folder / name) or b"", below)
-                if found
-                else None
-            )
+            result = read_jest_cache(read_beginning(found.folder / name) or b"", below)
             if result is not None:
                 yield CacheFile(status.st_mtime, result)
 
@@ -119,8 +117,11 @@ _SKIPPED = frozenset(
 _REPORTS = frozenset(
     {"test-results", "test-reports", "surefire-reports", "failsafe-reports", "reports", "junit"}
 )
-_COVERAGE = (".coverage", ".coverage.*", "coverage.xml", "lcov.info", "coverage-final.json")
-_JUNIT = ("junit*.xml", "TEST-*.xml")
+_NAMES: dict[TestSource, tuple[str, ...]] = {
+    "coverage": (".coverage", ".coverage.*", "coverage.xml", "lcov.info", "coverage-final.json"),
+    "junit": ("junit*.xml", "TEST-*.xml"),
+    "jest": (JEST,),
+}
 
 
 class _Trace(NamedTuple):
@@ -196,16 +197,10 @@ class _TraceSearch:
 
     def _source(self, folder: Path, name: str) -> TestSource | None:
         # None if the file is tracked, or no tool writes files of this name.
+        found = next((tool for tool, names in _NAMES.items() if _matches(name, names)), None)
         is_report = name.endswith(".xml") and not _REPORTS.isdisjoint(self._relative(folder).parts)
-        found: TestSource | None = (
-            "coverage"
-            if _matches(name, _COVERAGE)
-            else "junit"
-            if is_report or _matches(name, _JUNIT)
-            else "jest"
-            if fnmatchcase(name, JEST)
-            else None
-        )
+        if is_report and found != "coverage":
+            found = "junit"
         return found if found and self._name(folder / name) not in self.tracked else None
 
     def _result(self, source: TestSource, path: Path) -> Result | None:

@@ -1,6 +1,5 @@
 """Check for `guard doctor` which of git's hooks are guard's and current, and which commits bypassed them."""
 
-import os
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,8 +10,10 @@ from guard.core.log.reports import DoctorCheck
 from guard.hooks.git.commits import find_missed_commits
 from guard.install import git_scripts
 from guard.install.git_hooks import folder_in_use
+from guard.system.foreign_files import read_regular
 
 _NAME = "git hooks"
+_MOST_BYTES = 1024 * 1024
 _PROBLEMS = {
     "older": "of another version of guard",
     "newer": "of a newer guard",
@@ -54,8 +55,6 @@ def git_hooks_health(guard: Invocation) -> Iterator[DoctorCheck]:
 
 def _read(path: Path) -> bytes:
     try:
-        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
-        with open(descriptor, "rb") as file:
-            return file.read(1024 * 1024)
+        return read_regular(path, _MOST_BYTES)[:_MOST_BYTES]
     except OSError:
         return b""

@@ -166,11 +166,9 @@ class StalledAgent:
         except GuardError as error:
             self.guard.output.warn(f"cannot list uncommitted files for the prompt: {error.message}")
             return None
-        return (
-            LeftFiles(names[:MOST_FILES], max(0, len(names) - MOST_FILES), self._is_alone)
-            if names
-            else None
-        )
+        if not names:
+            return None
+        return LeftFiles(names[:MOST_FILES], max(0, len(names) - MOST_FILES), self._is_alone)
 
     def _dirty(self, repository: Repository) -> tuple[str, ...]:
         """The uncommitted files, without those that were uncommitted when the agent began."""

@@ -120,11 +120,8 @@ class _Resume:
 
     def _signals_since_last_prompt(self) -> tuple[Signal, ...]:
         watched = self._watched()
-        own = (
-            [one for one in watched.resumes if one.incarnation == self.agent.incarnation]
-            if watched
-            else []
-        )
+        resumes = watched.resumes if watched is not None else ()
+        own = [one for one in resumes if one.incarnation == self.agent.incarnation]
         if not own:
             return ()
         settings = self.guard.config.settings.activity

@@ -211,10 +211,11 @@ def transition(
     event: StatusEvent, event_id: str, before: Agent | None, task: AgentCounts, overall: AgentCounts
 ) -> AgentTransitioned | None:
     """Return the change of status that the event makes, or None; the given counts are those before the event."""
-    new = isinstance(event, AgentSpawned | AgentImported)
-    previous = None if new or before is None else before.status
-    if not new and (before is None or _is_late(event, before)):
-        return None
+    previous: AgentStatus | None = None
+    if not isinstance(event, AgentSpawned | AgentImported):
+        if before is None or before.status not in ACTIVE or before.incarnation != event.incarnation:
+            return None
+        previous = before.status
     status = _status(event)
     if status == previous:
         return None
@@ -234,10 +235,6 @@ def transition(
         active_agents=overall.active + active,
         completed_agents=overall.completed + completed,
     )
-
-
-def _is_late(event: StatusEvent, before: Agent) -> bool:
-    return before.status not in ACTIVE or before.incarnation != event.incarnation
 
 
 def _status(event: StatusEvent) -> AgentStatus:

@@ -8,7 +8,6 @@ from collections.abc import Iterable, Iterator
 
 from guard.core.agents.agent import Agent
 from guard.core.agents.events import AgentStatus
-from guard.core.agents.findings import FoundOut
 from guard.core.base.text import escape, plural
 from guard.core.resume.evidence import Failure, LeftFiles, NextTask, ResumeEvidence, Silence
 
@@ -60,7 +59,7 @@ def prompt(evidence: ResumeEvidence) -> str:
     head = f"{MARK} guard to agent {agent.agent_id}, task {agent.task_id}"
     sections = [
         f"{head}: prompt {evidence.number} of {evidence.of} in this silence",
-        _state_line(evidence),
+        f"State: {agent.status}. {_silent(evidence.silence)}",
     ]
     for title, lines in _sections(evidence):
         shown = list(lines)
@@ -74,10 +73,6 @@ def quote(text: str, most: int = _LONGEST_QUOTED) -> str:
     """Text of others on one line, shortened."""
     line = escape(" ".join(text.split()))
     return f"{line[: most - 1]}…" if len(line) > most else line
-
-
-def _state_line(evidence: ResumeEvidence) -> str:
-    return f"State: {evidence.agent.status}. {_silent(evidence.silence)}"
 
 
 def _silent(silence: Silence) -> str:
@@ -151,14 +146,11 @@ def _files(left: LeftFiles | None) -> Iterator[str]:
 
 def _findings(evidence: ResumeEvidence) -> Iterator[str]:
     for one in evidence.findings[:MOST_LINES]:
-        yield f"- {one.severity}{_where(one)}: {quote(one.text)}"
+        where = f", {quote(one.file, _LONGEST_NAME)}" if one.file else ""
+        yield f"- {one.severity}{where}: {quote(one.text)}"
     more = evidence.findings_more + max(0, len(evidence.findings) - MOST_LINES)
     if more:
         yield f"- and {more} more"
-
-
-def _where(finding: FoundOut) -> str:
-    return f", {quote(finding.file, _LONGEST_NAME)}" if finding.file else ""
 
 
 def _closing_line(evidence: ResumeEvidence) -> str:
@@ -170,8 +162,10 @@ def _closing_line(evidence: ResumeEvidence) -> str:
 
 def actions(evidence: ResumeEvidence) -> Iterator[str]:
     """What the agent is to do, in order, by its status and by what went wrong last."""
-    yield from (_fill_command(line, evidence.agent) for line in actions_for(evidence.agent.status))
-    yield from dict.fromkeys(_actions_on(evidence.failures))
+    own = ACTIONS_BY_STATUS.get(evidence.agent.status, _ENDED)
+    yield from (_fill_command(line, evidence.agent) for line in own)
+    kinds = dict.fromkeys(failure.kind for failure in evidence.failures)
+    yield from (_BY_FAILURE[kind] for kind in kinds if kind in _BY_FAILURE)
     if evidence.lost and not any(one.kind == "interrupted" for one in evidence.failures):
         yield _BY_FAILURE["interrupted"]
     if evidence.left is not None and evidence.left.own:
@@ -179,16 +173,6 @@ def actions(evidence: ResumeEvidence) -> Iterator[str]:
     yield "When all is done: " + _fill_command(
         "`{update} --status completed --message TEXT`.", evidence.agent
     )
-
-
-def actions_for(status: AgentStatus) -> tuple[str, ...]:
-    return ACTIONS_BY_STATUS.get(status, _ENDED)
-
-
-def _actions_on(failures: tuple[Failure, ...]) -> Iterator[str]:
-    for failure in failures:
-        if failure.kind in _BY_FAILURE:
-            yield _BY_FAILURE[failure.kind]
 
 
 def _fill_command(line: str, agent: Agent) -> str:
