@@ -10,7 +10,7 @@ from datetime import UTC, datetime, timedelta
 
 from guard.context.invocation import Invocation
 from guard.core.agents.registry import GLOBAL_REGISTRY
-from guard.core.log.reports import DoctorCheck
+from guard.core.log.reports import DoctorCheck, Health
 from guard.errors import GuardError
 from guard.git.run import run_git
 from guard.system.clock import VARIABLE, Clock
@@ -84,26 +84,21 @@ def collectors(guard: Invocation) -> Iterator[DoctorCheck]:
 
 
 def clock(guard: Invocation) -> Iterator[DoctorCheck]:
-    clock, now = guard.clock, guard.clock.now()
-    if clock.fixed is not None:
-        yield DoctorCheck.of(
-            "clock", "warning", f"stopped at {now.isoformat()} by {VARIABLE}", f"unset {VARIABLE}"
-        )
-        return
-    newest = _newest_update(guard)
+    yield DoctorCheck.of("clock", *_judge_clock(guard))
+
+
+def _judge_clock(guard: Invocation) -> tuple[Health, str, str | None]:
+    now = guard.clock.now()
+    if guard.clock.fixed is not None:
+        return "warning", f"stopped at {now.isoformat()} by {VARIABLE}", f"unset {VARIABLE}"
     if now < datetime(2025, 1, 1, tzinfo=UTC):
-        yield DoctorCheck.of(
-            "clock", "problem", f"it says {now.isoformat()}", "set the machine's clock"
-        )
-    elif newest and newest > now + timedelta(minutes=5):
+        return "problem", f"it says {now.isoformat()}", "set the machine's clock"
+    newest = _newest_update(guard)
+    if newest and newest > now + timedelta(minutes=5):
         found = f"it says {now.isoformat()}, but the state was changed at {newest.isoformat()}"
-        yield DoctorCheck.of(
-            "clock", "warning", found, "set the machine's clock; durations do not depend on it"
-        )
-    else:
-        yield DoctorCheck.of(
-            "clock", "ok", f"{now.isoformat(timespec='seconds')}, boot clock {Clock().boot():.0f} s"
-        )
+        return "warning", found, "set the machine's clock; durations do not depend on it"
+    now_text = now.isoformat(timespec="seconds")
+    return "ok", f"{now_text}, boot clock {Clock().boot():.0f} s", None
 
 
 def _newest_update(guard: Invocation) -> datetime | None:

@@ -13,7 +13,7 @@ from guard.core.base.text import escape, utf8_text
 from guard.core.install.report import GitHookLine, GitHooksReport, HookName
 from guard.errors import WrongUsage
 from guard.hooks import spool
-from guard.hooks.git.note import FOLDER, SEEN, expect_checks
+from guard.hooks.git.note import SEEN, expect_checks, notes_folder
 from guard.install import git_hooks
 from guard.install.command_line import check_command, own_path
 
@@ -75,16 +75,17 @@ def _program(guard: Invocation, command: str | None) -> str:
 def _expect_checks(guard: Invocation, events: Sequence[str]) -> None:
     if "pre-commit" in events:
         with suppress(OSError, spool.NotSpooled):
-            expect_checks(str(state_home(guard.environ)), str(guard.repository.root))
+            expect_checks(_notes_folder(guard))
 
 
 def _expect_none(guard: Invocation, events: Sequence[str]) -> None:
     if "pre-commit" in events:
-        folder = (
-            state_home(guard.environ) / FOLDER / spool.work_tree_key(str(guard.repository.root))
-        )
         with suppress(OSError):
-            (folder / SEEN).unlink()
+            os.unlink(os.path.join(_notes_folder(guard), SEEN))
+
+
+def _notes_folder(guard: Invocation) -> str:
+    return notes_folder(str(state_home(guard.environ)), str(guard.repository.root))
 
 
 def _notes(guard: Invocation, folder: Path) -> tuple[str, ...]:

@@ -10,6 +10,7 @@ Confidence = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
 Points = Annotated[float, Field(ge=-1, le=1, allow_inf_nan=False)]
 Seconds = Annotated[float, Field(ge=0, le=1e12, allow_inf_nan=False)]
 Names = tuple[Line, ...]
+Speed = Literal["reasonable", "fast", "implausible"]
 
 
 class ScoreLine(Frozen):
@@ -66,7 +67,7 @@ class MessageValidation(Layer):
 class ProgressPattern(Layer):
     """How the work went by the agent's own reports."""
 
-    speed: Literal["reasonable", "fast", "implausible"]
+    speed: Speed
     elapsed_seconds: Seconds
     updates_count: Count
     working_updates_count: Count

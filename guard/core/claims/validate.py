@@ -1,7 +1,7 @@
 """Validate a claim of completion in four layers; the confidence is the sum of explained deductions."""
 
 from collections.abc import Iterator, Sequence
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 from guard.core.base.text import plural
 from guard.core.claims.compare import (
@@ -16,6 +16,7 @@ from guard.core.claims.completion_validation import (
     EvidenceSummary,
     MessageValidation,
     ProgressPattern,
+    Speed,
     TypeSpecific,
     WorkspaceEvidence,
 )
@@ -55,7 +56,6 @@ _SUSPICIONS: dict[Sort, str] = {
     "hedge": "is not sure",
     "boast": "boasts",
 }
-Speed = Literal["reasonable", "fast", "implausible"]
 _IMPLAUSIBLE_SECONDS = 5
 _FAST, _FEW, _NEVER_WORKING = -0.15, -0.15, -0.05
 

@@ -37,8 +37,8 @@ _BEGINNINGS = ("cherry-pick", "revert", "rebase", "pull", "am")
 
 
 def note_commit(environ: "Mapping[str, str]") -> None:
-    home, work_tree = locate(environ)
-    if home is None or work_tree is None:
+    folder, work_tree = locate(environ)
+    if work_tree is None:
         return
     oid, branch = work_tree.head()
     if oid is None:
@@ -47,7 +47,6 @@ def note_commit(environ: "Mapping[str, str]") -> None:
         return
     move = work_tree.last_move()
     previous, how = (move[0], _how(move[2])) if move and move[1] == oid else (None, "other")
-    folder = os.path.join(home, FOLDER, spool.work_tree_key(work_tree.root))
     note = _note(environ, "post-commit")
     note |= {"oid": oid, "branch": _line(branch), "how": how}
     note["previous"] = previous if previous and previous.strip("0") else None
@@ -57,8 +56,8 @@ def note_commit(environ: "Mapping[str, str]") -> None:
 
 def note_rewrites(environ: "Mapping[str, str]", command: str, data: bytes) -> None:
     # `data` is what git writes to the hook's standard input.
-    home, work_tree = locate(environ)
-    if home is None or work_tree is None:
+    folder, work_tree = locate(environ)
+    if work_tree is None:
         return
     lines = (line.split(" ") for line in data.decode("ascii", "replace").splitlines())
     pairs = [
@@ -69,30 +68,34 @@ def note_rewrites(environ: "Mapping[str, str]", command: str, data: bytes) -> No
     note = _note(environ, "post-rewrite")
     note |= {"command": _line(command) or "", "count": len(pairs)}
     note["rewrites"] = pairs[-MOST_REWRITES:]
-    folder = os.path.join(home, FOLDER, spool.work_tree_key(work_tree.root))
     spool.write_document(folder, spool.next_name(), note)
 
 
 def note_passed_checks(environ: "Mapping[str, str]") -> None:
-    home, work_tree = locate(environ)
-    if home is not None and work_tree is not None:
-        expect_checks(home, work_tree.root)
+    folder, work_tree = locate(environ)
+    if work_tree is not None:
+        expect_checks(folder)
         git = calling_git()
         if git is not None:
-            folder = os.path.join(home, FOLDER, spool.work_tree_key(work_tree.root))
             spool.write_document(folder, PASSED + git, {})
 
 
-def expect_checks(home: str, root: str) -> None:
+def expect_checks(folder: str) -> None:
     """Note that `pre-commit` is called here: from now on a commit without it has bypassed it."""
-    spool.write_document(os.path.join(home, FOLDER, spool.work_tree_key(root)), SEEN, {})
+    spool.write_document(folder, SEEN, {})
 
 
-def locate(environ: "Mapping[str, str]") -> tuple[str | None, HookWorkTree | None]:
-    """Return the state home, and the work tree that git called the hook for."""
+def locate(environ: "Mapping[str, str]") -> tuple[str, HookWorkTree | None]:
+    """Return the work tree that git called the hook for, if any, and the folder of its notes."""
     home = state_home(environ)
     root = spool.find_root(home, os.getcwd()) if home is not None else None
-    return home, open_work_tree(environ, root) if root is not None else None
+    if home is None or root is None:
+        return "", None
+    return notes_folder(home, root), open_work_tree(environ, root)
+
+
+def notes_folder(home: str, root: str) -> str:
+    return os.path.join(home, FOLDER, spool.work_tree_key(root))
 
 
 def _note(environ: "Mapping[str, str]", event: str) -> Document:

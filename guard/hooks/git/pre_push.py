@@ -33,9 +33,8 @@ def check_push(lines: bytes, environ: Mapping[str, str]) -> int:
     if _is_deletion(lines) or work_tree is None:
         return 0
     prepare()
-    found = findings(
-        read_push_state(Invocation(repo=Path(work_tree.root), environ=environ), environ)
-    )
+    guard = Invocation(repo=Path(work_tree.root), environ=environ)
+    found = list(findings(read_push_state(guard, environ)))
     for finding in found:
         line = escape(f"{finding.found} (to do: {finding.hint})")
         sys.stderr.write(f"guard: {line}\n")

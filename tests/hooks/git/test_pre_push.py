@@ -32,7 +32,7 @@ FOUND = {
 @pytest.mark.parametrize("name", FOUND)
 def test_each_finding_has_its_code_and_something_to_do(name: str) -> None:
     seen, codes = FOUND[name]
-    found = findings(seen)
+    found = list(findings(seen))
     assert [one.code for one in found] == codes
     assert all(one.hint and "\n" not in one.found for one in found)
 

@@ -1,5 +1,6 @@
 """Decide what speaks against a push; each finding says what to do about it."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from shlex import quote
 
@@ -35,29 +36,25 @@ class PushFinding:
 _SHOWN = 3
 
 
-def findings(seen: PushState) -> tuple[PushFinding, ...]:
-    found: list[PushFinding] = []
+def findings(seen: PushState) -> Iterator[PushFinding]:
     if seen.unverifiable is not None:
         hint = "have guard-check run at pre-push, where nothing is hidden"
-        found.append(PushFinding("unverifiable", f"unverifiable: {seen.unverifiable}", hint))
+        yield PushFinding("unverifiable", f"unverifiable: {seen.unverifiable}", hint)
     elif seen.uncommitted:
         count, names = len(seen.uncommitted), ", ".join(seen.uncommitted[:_SHOWN])
         more = " …" if count > _SHOWN else ""
         text = f"{plural(count, 'file')} not committed: {names}{more}"
-        found.append(PushFinding("uncommitted", text, "commit it, or ignore it in .gitignore"))
+        yield PushFinding("uncommitted", text, "commit it, or ignore it in .gitignore")
     if seen.breaker_open is not None:
         text = f"the breaker is open: {seen.breaker_open}"
-        found.append(PushFinding("breaker", text, "guard breaker show; then guard breaker reset"))
+        yield PushFinding("breaker", text, "guard breaker show; then guard breaker reset")
     for branch in seen.rescues:
-        text = f"rescued work is only on {branch}"
-        name = quote(branch)
-        hint = f"git merge {name}, or delete it: git branch -D {name}"
-        found.append(PushFinding("rescue", text, hint))
+        hint = f"git merge {quote(branch)}, or delete it: git branch -D {quote(branch)}"
+        yield PushFinding("rescue", f"rescued work is only on {branch}", hint)
     if seen.refused_rescue is not None:
         text = f"work could not be rescued into commits: {seen.refused_rescue}"
-        found.append(PushFinding("rescue", text, "guard rescue, or guard restore latest"))
+        yield PushFinding("rescue", text, "guard rescue, or guard restore latest")
     if seen.held_by is not None:
         name, count = seen.held_by
         text = f"a completion is held back: {plural(count, 'helper')} of {name} at work"
-        found.append(PushFinding("held", text, "wait for them, or: guard team clear"))
-    return tuple(found)
+        yield PushFinding("held", text, "wait for them, or: guard team clear")
