@@ -17,9 +17,8 @@ from guard.errors import RepositoryProblem
 from guard.git import changed_paths
 from guard.git.dirty import MOST_LISTED
 from guard.git.named_files import find_named
-from guard.git.reader import RepositoryReader
 from tests.support import commit, git, write
-from tests.support.baselines import located
+from tests.support.baselines import reader
 
 Act = Callable[[Path], Any]
 HOUR = timedelta(hours=1)
@@ -42,10 +41,6 @@ def at(project: Path, moment: datetime, *words: str) -> str:
         ["git", *words], cwd=project, env={**os.environ, **dated}, check=True, capture_output=True
     )
     return done.stdout.decode()
-
-
-def reader(project: Path) -> RepositoryReader:
-    return RepositoryReader(located(project), os.environ)
 
 
 def began(project: Path) -> Ground:
