@@ -24,9 +24,10 @@ from guard.system.processes import run_tool
 _PROC = Path("/proc")
 _TICK = 1 / os.sysconf("SC_CLK_TCK")
 _ENDED = (b"Z", b"X", b"x")
-_PS = ("ps", "-axo", "pid=,ppid=,pgid=,stat=,time=,lstart=,comm=")
+_PS = ("ps", "-axo", "pid=,ppid=,pgid=,stat=,time=,tpgid=,tty=,lstart=,comm=")
 _PS_LINE = re.compile(
-    r"\s*(\d+)\s+(\d+)\s+(\d+)\s+(\S+)\s+(\S+)\s+(\w{3}\s+\w{3}\s+\d+\s+[\d:]+\s+\d{4})\s+(.*)"
+    r"\s*(\d+)\s+(\d+)\s+(\d+)\s+(\S+)\s+(\S+)\s+(-?\d+)\s+(\S+)"
+    r"\s+(\w{3}\s+\w{3}\s+\d+\s+[\d:]+\s+\d{4})\s+(.*)"
 )
 _FIRST_LOOK_SECONDS = 0.02
 _LOOK_SECONDS = 0.25
@@ -49,6 +50,12 @@ class Stat:
     """The latest that it can have been."""
     start: str
     """What tells it from others of the same number, as in `guard.system.process_identity`."""
+    state: str
+    """One letter, as `ps` shows it."""
+    terminal: str | None
+    """The device, as `4:2` or as `ps` names it."""
+    foreground: int
+    """The process group that reads from its terminal now."""
 
     @cached_property
     def environment(self) -> frozenset[bytes]:
@@ -103,6 +110,8 @@ def _from_proc(pid: int) -> Stat | None:
     began = int(words[19])
     boot = time.clock_gettime(time.CLOCK_BOOTTIME)
     started = time.time() - boot + began * _TICK
+    device = int(words[4])
+    major, minor = (device >> 8) & 0xFFF, (device & 0xFF) | ((device >> 12) & 0xFFF00)
     return Stat(
         pid=pid,
         name=data[opened + 1 : closed].decode(errors="replace"),
@@ -113,6 +122,9 @@ def _from_proc(pid: int) -> Stat | None:
         started_at=started,
         started_by=started + 2 * _TICK,
         start=f"{began}@{boot_id() or '?'}",
+        state=words[0].decode(),
+        terminal=f"{major}:{minor}" if device else None,
+        foreground=int(words[5]),
     )
 
 
@@ -121,11 +133,11 @@ def list_from_ps() -> Iterator[Stat]:
         found = _PS_LINE.fullmatch(line)
         if found is None or found[4].encode()[:1] in _ENDED:
             continue
-        began = " ".join(found[6].split())
+        began = " ".join(found[8].split())
         moment = datetime.strptime(began, "%a %b %d %H:%M:%S %Y").replace(tzinfo=UTC)
         yield Stat(
             pid=int(found[1]),
-            name=os.path.basename(found[7])[:64],
+            name=os.path.basename(found[9])[:64],
             parent=int(found[2]),
             group=int(found[3]),
             session=0,
@@ -133,6 +145,9 @@ def list_from_ps() -> Iterator[Stat]:
             started_at=moment.timestamp(),
             started_by=moment.timestamp() + 1,
             start=f"{began}@{boot_id() or '?'}",
+            state=found[4][0],
+            terminal=found[7] if found[7].strip("?-") else None,
+            foreground=int(found[6]),
         )
 
 

@@ -11,8 +11,9 @@ import pytest
 from guard.agents.registry import AgentUpdate
 from guard.agents.update import update_agent
 from guard.resume import foreground, tmux_pane
-from guard.resume.foreground import NotInForeground, require_foreground, terminal_processes
+from guard.resume.foreground import NotInForeground, require_foreground
 from guard.system.process_identity import start_time
+from guard.system.process_table import list_from_ps, list_processes
 from tests.resume.conftest import Terminal, Watcher
 from tests.support.sessions import until
 from tests.support.terminal_program import BEGIN, END
@@ -220,10 +221,10 @@ def test_without_a_process_nothing_is_proved(watcher: Watcher, terminals: Termin
 
 def test_ps_tells_the_same_as_proc(terminals: Terminals, monkeypatch: pytest.MonkeyPatch) -> None:
     terminal = terminals()
-    told = {one.pid: one for one in foreground.processes_from_ps()}[terminal.pid]
-    known = {one.pid: one for one in terminal_processes()}[terminal.pid]
+    told = {one.pid: one for one in list_from_ps()}[terminal.pid]
+    known = {one.pid: one for one in list_processes()}[terminal.pid]
     assert (told.group, told.foreground, told.name) == (known.group, known.foreground, known.name)
-    monkeypatch.setattr(foreground, "terminal_processes", foreground.processes_from_ps)
+    monkeypatch.setattr(foreground, "list_processes", list_from_ps)
     tty = terminal.server.tell("display-message", "-p", "-t", "=s1:", "#{pane_tty}")
     require_foreground(terminal.pid, start_time(terminal.pid) or "", tty)
     with pytest.raises(NotInForeground):
