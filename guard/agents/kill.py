@@ -48,7 +48,7 @@ def end_agent(
     environ: Mapping[str, str] = os.environ,
 ) -> AgentEnd:
     """End the process and the session of an agent; refused if they are not provably its own, or do not end."""
-    if not place.known:
+    if not place.is_known:
         return AgentEnd("nothing_recorded", "nothing is recorded of its session or process")
     where = compare_hosts(place.host, here)
     if where == "restarted":

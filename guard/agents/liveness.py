@@ -174,7 +174,7 @@ class _Observer:
     servers: _Servers = field(default_factory=_Servers)
 
     def look(self, place: Whereabouts, age: float) -> LivenessLook:
-        if not place.known:
+        if not place.is_known:
             return LivenessLook("unknown", "nothing is recorded of its session or process")
         where = compare_hosts(place.host, self.here)
         if where == "restarted":

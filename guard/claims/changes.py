@@ -60,11 +60,11 @@ def changes_since(ground: Ground, since: datetime, git: RepositoryReader) -> Wor
             f"{now.root} is not in the repository in which the agent began, {ground.root}",
             "report from where it was spawned",
         )
-    found = search.committed(now, ground.head)
+    found = search.find_committed(now, ground.head)
     files = found.paths | (search.dirty_lately(now) if began is not now else set())
     files |= search.inside(now, files)
     if began.common_dir != now.common_dir:
-        there = search.committed(began, ground.head)
+        there = search.find_committed(began, ground.head)
         files |= there.paths
         found.oids |= there.oids
     left = search.dirty_since(began, ground.dirty)
@@ -83,7 +83,7 @@ class _Search:
     time_limit: float
     earliest: float
 
-    def committed(self, repository: Repository, head: str | None) -> Committed:
+    def find_committed(self, repository: Repository, head: str | None) -> Committed:
         return read_committed(self._git(repository), head, self.earliest, by_time=False)
 
     def _git(self, repository: Repository) -> RepositoryReader:

@@ -59,18 +59,18 @@ def _notes_on_others(text: str, cli: AgentCli) -> Iterator[str]:
 
 
 def _own_file(
-    path: Path, made: str, is_ours: Callable[[str], bool], events: tuple[str, ...]
+    path: Path, own: str, is_ours: Callable[[str], bool], events: tuple[str, ...]
 ) -> SettingsPiece:
     return SettingsPiece(
         path=path,
-        put=partial(_replace, made, is_ours),
+        put=partial(_replace, own, is_ours),
         take=lambda text, _origin: None if is_ours(text) else text,
         origin=lambda _text: Origin(created=True),
         events=lambda text: events if is_ours(text) else (),
     )
 
 
-def _replace(made: str, is_ours: Callable[[str], bool], text: str | None) -> str:
+def _replace(own: str, is_ours: Callable[[str], bool], text: str | None) -> str:
     if text is not None and text.strip() and not is_ours(text):
         raise ValueError("it is there already, and is not guard's")
-    return made
+    return own

@@ -61,16 +61,16 @@ def text() -> str:
     return _NOTE + "".join(map(_entry, OFFERED))
 
 
-def _entry(one: OfferedHook) -> str:
+def _entry(hook: OfferedHook) -> str:
     return f"""\
-- id: {one.id}
-  name: "{one.name}"
-  description: "{one.description}"
-  entry: guard hook git {one.event}
+- id: {hook.id}
+  name: "{hook.name}"
+  description: "{hook.description}"
+  entry: guard hook git {hook.event}
   language: python
-  stages: [{", ".join(one.stages)}]
+  stages: [{", ".join(hook.stages)}]
   always_run: true
-  pass_filenames: {str(one.filenames).lower()}
+  pass_filenames: {str(hook.filenames).lower()}
   require_serial: true
 """
 

@@ -47,12 +47,12 @@ def require_foreground(pid: int, start: str, terminal: str) -> None:
         raise NotInForeground(f"process {pid} has ended")
 
 
-def _is_reader(one: Stat, other: Stat) -> bool:
-    return one.terminal == other.terminal and one.group == other.foreground
+def _is_reader(process: Stat, own: Stat) -> bool:
+    return process.terminal == own.terminal and process.group == own.foreground
 
 
-def _name_processes(found: Iterable[Stat]) -> str:
-    return ", ".join(f"{one.pid} ({one.name})" for one in found) or "no process"
+def _name_processes(processes: Iterable[Stat]) -> str:
+    return ", ".join(f"{process.pid} ({process.name})" for process in processes) or "no process"
 
 
 def _device_names(terminal: str) -> set[str]:

@@ -84,7 +84,7 @@ class _Resume:
         try:
             self._require_stalled()
             signals = self._signals_since_last_prompt()
-            self.stall = self._stall(self._watched(), signals)
+            self.stall = self._stall(self._read_watched(), signals)
             if self.request.send:
                 self._require_permission()
                 self.channel = open_channel(self.stalled, self.request.by or self.settings.by)
@@ -114,12 +114,12 @@ class _Resume:
             ended = self.agent.status not in ACTIVE
             raise _NotSent("ended" if ended else "active", self.decision.reason)
 
-    def _watched(self) -> WatchedAgent | None:
+    def _read_watched(self) -> WatchedAgent | None:
         key = baseline_key(self.agent.task_id, self.agent.agent_id)
         return self.guard.store.view(WATCHED_AGENT, key)
 
     def _signals_since_last_prompt(self) -> tuple[Signal, ...]:
-        watched = self._watched()
+        watched = self._read_watched()
         resumes = watched.resumes if watched is not None else ()
         own = [one for one in resumes if one.incarnation == self.agent.incarnation]
         if not own:
@@ -209,9 +209,9 @@ def _state_of(agent: Agent) -> tuple[object, ...]:
     return agent.incarnation, agent.status, agent.updates, agent.whereabouts
 
 
-def _require_due(found: ResumePermission) -> None:
-    if found.answer != "due":
-        raise _NotSent(found.answer, found.reason)
+def _require_due(permitted: ResumePermission) -> None:
+    if permitted.answer != "due":
+        raise _NotSent(permitted.answer, permitted.reason)
 
 
 def _next_task(guard: Invocation, agent: Agent, *, may_claim: bool) -> NextTask | None:

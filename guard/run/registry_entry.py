@@ -152,7 +152,7 @@ def _owner_of(guard: Invocation, known: Agent) -> tuple[EntryOwner, str]:
     where = known.whereabouts
     if known.status not in ACTIVE:
         return "ended", ""
-    if not where.known or _is_this_guard(where) or is_inside(where, guard.environ):
+    if not where.is_known or _is_this_guard(where) or is_inside(where, guard.environ):
         return "ours", ""
     seen = look(where, age_seconds=seconds_since_placed(known, guard.clock), here=read_host())
     if seen.state == "ended":

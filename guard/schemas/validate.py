@@ -129,7 +129,7 @@ def _kind(path: Path, document: Any) -> tuple[str | None, str]:
 def _against(kind: str, document: Any) -> Iterator[Problem]:
     errors = [cause for error in validator(kind).iter_errors(document) for cause in _causes(error)]
     for error in sorted(errors, key=lambda e: (list(map(str, e.absolute_path)), e.message)):
-        yield error.json_path, _shortened(error.message), kind
+        yield error.json_path, _shorten(error.message), kind
 
 
 def _causes(error: Any) -> Iterator[Any]:
@@ -150,7 +150,7 @@ def _is_another_form(error: Any) -> bool:
     return tagged or (error.validator == "type" and not error.relative_path)
 
 
-def _shortened(message: str) -> str:
+def _shorten(message: str) -> str:
     return message if len(message) <= 200 else f"{message[:120]} … {message[-70:]}"
 
 

@@ -39,7 +39,7 @@ class Notes:
     problems: list[str] = field(default_factory=list)
     assumed: dict[str, list[str]] = field(default_factory=dict)
 
-    def wrong(self, place: str, what: str) -> None:
+    def add_problem(self, place: str, what: str) -> None:
         self.found += 1
         if self.found <= MOST_PROBLEMS:
             self.problems.append(f"{place}: {what}")
@@ -88,13 +88,13 @@ class Fields:
     values: Mapping[str, Any]
     notes: Notes
 
-    def named(self, *names: str) -> str | None:
+    def find_name(self, *names: str) -> str | None:
         """Return the first of these names that has a value."""
         return next((name for name in names if self.values.get(name) is not None), None)
 
-    def wrong(self, name: str, what: str) -> None:
+    def add_problem(self, name: str, what: str) -> None:
         value = describe(self.values.get(name))
-        self.notes.wrong(f"{self.place}.{name}" if self.place else name, f"{value} {what}")
+        self.notes.add_problem(f"{self.place}.{name}" if self.place else name, f"{value} {what}")
 
     def line(self, *names: str) -> str | None:
         return self._text(names, LONGEST_LINE, _IN_LINE)
@@ -103,21 +103,21 @@ class Fields:
         return self._text(names, LONGEST_TEXT, _IN_TEXT)
 
     def _text(self, names: tuple[str, ...], most: int, harmful: re.Pattern[str]) -> str | None:
-        name = self.named(*names)
+        name = self.find_name(*names)
         value = self.values[name] if name else None
         if name is None or value == "":
             return None
         if not isinstance(value, str):
-            self.wrong(name, "is not text")
+            self.add_problem(name, "is not text")
         elif len(value) > most:
-            self.wrong(name, f"has more than {most} characters")
+            self.add_problem(name, f"has more than {most} characters")
         elif harmful.search(value):
-            self.wrong(name, "has characters that are no text")
+            self.add_problem(name, "has characters that are no text")
         else:
             return value
         return None
 
-    def whole(self, name: str, least: int, most: int) -> int | None:
+    def whole_number(self, name: str, least: int, most: int) -> int | None:
         """Return a whole number within these bounds; `50.0` is one too."""
         value = self.values.get(name)
         if value is None:
@@ -126,18 +126,18 @@ class Fields:
             value = int(value)
         if isinstance(value, int) and not isinstance(value, bool) and least <= value <= most:
             return value
-        self.wrong(name, f"is not a whole number from {least} to {most}")
+        self.add_problem(name, f"is not a whole number from {least} to {most}")
         return None
 
     def moment(self, *names: str) -> datetime | None:
         """Return a time, given as ISO-8601 or in seconds since 1970; without a zone it is UTC."""
-        name = self.named(*names)
+        name = self.find_name(*names)
         if name is None:
             return None
         try:
             return self._moment(self.values[name])
         except (ValueError, OverflowError):
-            self.wrong(name, "is not a time: ISO-8601 or seconds since 1970 are")
+            self.add_problem(name, "is not a time: ISO-8601 or seconds since 1970 are")
             return None
 
     def _moment(self, value: Any) -> datetime:
@@ -171,20 +171,20 @@ class Times(NamedTuple):
 def read_times(entry: Fields, status: AgentStatus, now: datetime) -> Times | None:
     """Return the times of an agent, none of them after now; None if they contradict each other."""
     begun, updated, ended = (entry.moment(*names) for names in (_BEGUN, _UPDATED, _ENDED))
-    if entry.named(*_ENDED) and status in ACTIVE:
-        entry.wrong(entry.named(*_ENDED) or "", f"is an end, and the status is {status}")
+    if entry.find_name(*_ENDED) and status in ACTIVE:
+        entry.add_problem(entry.find_name(*_ENDED) or "", f"is an end, and the status is {status}")
         return None
-    if entry.named(*_BEGUN) is None:
+    if entry.find_name(*_BEGUN) is None:
         entry.notes.assume(entry.place, "has no time of its beginning: the earliest known is taken")
         begun = min(filter(None, (updated, ended, now)))
-    if status not in ACTIVE and entry.named(*_ENDED) is None:
+    if status not in ACTIVE and entry.find_name(*_ENDED) is None:
         entry.notes.assume(entry.place, "has no time of its end: the latest known is taken")
         ended = updated or now
     if begun is None:
         return None
-    for name, moment in ((entry.named(*_ENDED), ended), (entry.named(*_UPDATED), updated)):
+    for name, moment in ((entry.find_name(*_ENDED), ended), (entry.find_name(*_UPDATED), updated)):
         if name and moment and moment < begun:
-            entry.wrong(name, "is before its beginning")
+            entry.add_problem(name, "is before its beginning")
     if max(filter(None, (begun, updated, ended))) > now:
         entry.notes.assume(entry.place, "has times that are yet to come: they are taken as now")
     last = updated or ended or begun

@@ -77,37 +77,39 @@ class _Task(NamedTuple):
 
 def _check_task(task: _Task, whole: Fields) -> None:
     if task.given is not None and not is_id(task.given):
-        whole.notes.wrong("the task that was named", f"{describe(task.given)} cannot be an id")
+        whole.notes.add_problem(
+            "the task that was named", f"{describe(task.given)} cannot be an id"
+        )
     if task.given and task.of_all and task.given != task.of_all:
         what = f"the task {describe(task.of_all)} is taken as {describe(task.given)}"
         whole.notes.assume("", what)
     elif task.of_all and not is_id(task.of_all):
-        whole.wrong("task_id", "cannot be an id; name another task for these agents")
+        whole.add_problem("task_id", "cannot be an id; name another task for these agents")
 
 
 def _entries(whole: Fields) -> Iterator[Fields]:
     agents = whole.values.get("agents")
     if not isinstance(agents, list | dict):
-        whole.wrong("agents", "is neither a list of agents nor a map of them")
+        whole.add_problem("agents", "is neither a list of agents nor a map of them")
         return
     if len(agents) > MOST_AGENTS:
-        whole.notes.wrong("agents", f"there are more than {plural(MOST_AGENTS, 'agent')}")
+        whole.notes.add_problem("agents", f"there are more than {plural(MOST_AGENTS, 'agent')}")
         return
     by_name = isinstance(agents, dict)
     named = agents.items() if isinstance(agents, dict) else enumerate(agents)
     for name, entry in named:
         place = f"agents[{describe(name)}]"
         if not isinstance(entry, dict):
-            whole.notes.wrong(place, f"{describe(entry)} is not an agent")
+            whole.notes.add_problem(place, f"{describe(entry)} is not an agent")
         elif by_name and entry.get("id") not in (None, name):
-            whole.notes.wrong(place, f"its id is {describe(entry['id'])}")
+            whole.notes.add_problem(place, f"its id is {describe(entry['id'])}")
         else:
             yield Fields(place, {**entry, "id": name} if by_name else entry, whole.notes)
 
 
 def _agent(entry: Fields, task: _Task, now: datetime) -> ImportedAgent | None:
     task_id, agent_id, status = _task_of(entry, task), _id_of(entry), _status_of(entry)
-    progress, pid = entry.whole("progress", 0, 100), entry.whole("pid", 1, _MOST_PID)
+    progress, pid = entry.whole_number("progress", 0, 100), entry.whole_number("pid", 1, _MOST_PID)
     agent_type = entry.line("agent_type", "type")
     message = entry.text("message", "last_message")
     tmux_session = entry.line("tmux_session")
@@ -124,7 +126,7 @@ def _agent(entry: Fields, task: _Task, now: datetime) -> ImportedAgent | None:
         spawned_at=times.begun,
         updated_at=times.updated,
         ended_at=times.ended,
-        killed=status == "terminated" and entry.named(*KILLED) is not None,
+        killed=status == "terminated" and entry.find_name(*KILLED) is not None,
         tmux_session=tmux_session,
         pid=pid,
     )
@@ -134,26 +136,28 @@ def _task_of(entry: Fields, task: _Task) -> str | None:
     own = entry.line("task_id")
     if task.of_all is not None:
         if own not in (None, task.of_all, task.given):
-            entry.wrong("task_id", f"is not the task of the registry, {describe(task.of_all)}")
+            entry.add_problem(
+                "task_id", f"is not the task of the registry, {describe(task.of_all)}"
+            )
         return task.given or task.of_all
     if own is not None and not is_id(own):
-        entry.wrong("task_id", "cannot be an id")
-    elif own is None and task.given is None and entry.named("task_id") is None:
-        entry.notes.wrong(entry.place, "names no task, and neither does the registry")
+        entry.add_problem("task_id", "cannot be an id")
+    elif own is None and task.given is None and entry.find_name("task_id") is None:
+        entry.notes.add_problem(entry.place, "names no task, and neither does the registry")
     return own or task.given
 
 
 def _id_of(entry: Fields) -> str | None:
     found = entry.line("agent_id", "id")
     if found is None:
-        if entry.named("agent_id", "id") is None:
-            entry.notes.wrong(entry.place, "has no agent_id")
+        if entry.find_name("agent_id", "id") is None:
+            entry.notes.add_problem(entry.place, "has no agent_id")
         return None
     if not is_id(found):
-        entry.wrong(entry.named("agent_id", "id") or "", "cannot be an id")
+        entry.add_problem(entry.find_name("agent_id", "id") or "", "cannot be an id")
     other = entry.values.get("id")
     if other is not None and other != found:
-        entry.wrong("id", f"is not its agent_id, {describe(found)}")
+        entry.add_problem("id", f"is not its agent_id, {describe(found)}")
     return found
 
 
@@ -161,7 +165,7 @@ def _status_of(entry: Fields) -> AgentStatus | None:
     status = entry.values.get("status")
     if isinstance(status, str) and status in STATUSES:
         return status
-    entry.wrong("status", f"is not one of {', '.join(STATUSES)}")
+    entry.add_problem("status", f"is not one of {', '.join(STATUSES)}")
     return None
 
 
@@ -169,7 +173,7 @@ def _refuse_twice(agents: tuple[ImportedAgent, ...], notes: Notes) -> None:
     names = Counter((agent.task_id, agent.agent_id) for agent in agents)
     for (task_id, agent_id), count in names.items():
         if count > 1:
-            notes.wrong(f"agent {agent_id} of task {task_id}", f"stands there {count} times")
+            notes.add_problem(f"agent {agent_id} of task {task_id}", f"stands there {count} times")
 
 
 def _compare_counts(agents: tuple[ImportedAgent, ...], whole: Fields) -> None:
@@ -181,7 +185,7 @@ def _compare_counts(agents: tuple[ImportedAgent, ...], whole: Fields) -> None:
         "spawned": len(agents),
     }
     for what, names in _COUNTS.items():
-        name = whole.named(*names)
-        told = whole.whole(name, 0, _MOST_COUNT) if name else None
+        name = whole.find_name(*names)
+        told = whole.whole_number(name, 0, _MOST_COUNT) if name else None
         if told is not None and told != counted[what]:
             whole.notes.assume("", f"{name} is {told}, and its agents make {counted[what]}")

@@ -43,8 +43,8 @@ class Whereabouts(Frozen):
     keeper_start: Line | None = None
 
     @property
-    def known(self) -> bool:
-        """Whether there is anything to look for."""
+    def is_known(self) -> bool:
+        """Tell whether there is anything to look for."""
         return any(one is not None for one in (self.tmux_session, self.pid, self.keeper_pid))
 
 

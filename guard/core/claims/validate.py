@@ -157,8 +157,8 @@ def type_layer(
     return layer, deductions
 
 
-def _is_enough(there: int | None, required: int) -> bool | None:
-    return None if not required or there is None else there >= required
+def _is_enough(count: int | None, required: int) -> bool | None:
+    return None if not required or count is None else count >= required
 
 
 def _of_type(

@@ -87,7 +87,7 @@ class CodexStream(StreamReader):
                 self._agents.discard(agent)
                 yield MemberLeft(agent, because)
             elif agent:
-                yield from self._seen(agent, item)
+                yield from self._note_agent(agent, item)
 
     def _spawned_agents(self, item: Event) -> Iterator[Change]:
         # A spawn may return its agents without their states.
@@ -95,9 +95,9 @@ class CodexStream(StreamReader):
         for thread in threads if isinstance(threads, list) else ():
             agent = member_in(thread)
             if agent and agent not in told:
-                yield from self._seen(agent, item)
+                yield from self._note_agent(agent, item)
 
-    def _seen(self, agent: str, item: Event) -> Iterator[Change]:
+    def _note_agent(self, agent: str, item: Event) -> Iterator[Change]:
         if agent in self._agents:
             yield Alive(agent)
             return

@@ -31,9 +31,9 @@ def go_on_text(agent: str, left: OpenWork) -> str:
     return "\n".join(["guard: this session is not done yet.", *parts])
 
 
-def let_go_text(left: OpenWork, asked: int) -> str:
-    """Tell the user in one line that the session stops, after it was `asked` so often to go on."""
-    times = "once" if asked == 1 else f"{asked} times"
+def let_go_text(left: OpenWork, blocks: int) -> str:
+    """Tell the user in one line that the session stops, after guard asked it `blocks` times to go on."""
+    times = "once" if blocks == 1 else f"{blocks} times"
     return f"guard lets the session stop after asking it to go on {times}: {summary(left)}"
 
 

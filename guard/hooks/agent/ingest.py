@@ -65,7 +65,7 @@ def _record(guard: Invocation, store: Store, folder: Folder) -> "_Batch":
         batch = _Batch.read(folder, frozenset(view.folded if view is not None else ()))
         if batch.calls:
             events = team_events(guard, change, batch.calls)
-            change.append(*events, _hooks_folded(guard, key, batch))
+            change.append(*events, _folded_event(guard, key, batch))
     return batch
 
 
@@ -85,7 +85,7 @@ def _is_removed(folder: Folder, name: str) -> bool:
     return True
 
 
-def _hooks_folded(guard: Invocation, key: str, batch: "_Batch") -> HooksFolded:
+def _folded_event(guard: Invocation, key: str, batch: "_Batch") -> HooksFolded:
     ended = [call.session for call in batch.calls if call.kind == "session_ended" and call.session]
     return HooksFolded(
         at=guard.clock.now(),

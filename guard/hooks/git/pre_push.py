@@ -46,17 +46,17 @@ def check_push(lines: bytes, environ: Mapping[str, str]) -> int:
 def read_push_state(guard: Invocation, environ: Mapping[str, str]) -> PushState:
     # It only reads; `environ` is the hook's own environment.
     hidden = _hidden(environ)
-    seen = PushState(
+    found = PushState(
         uncommitted=() if hidden else _uncommitted(guard),
         unverifiable=hidden,
         rescues=_rescues(RepositoryReader(guard.repository, guard.environ)),
     )
     try:
-        return _with_state(guard, seen)
+        return _add_state(guard, found)
     except GuardError as error:
         # The findings from git count all the same.
         faults.tell(environ, f"guard hook git pre-push: the state could not be read: {error}")
-        return seen
+        return found
 
 
 def has_hidden_changes(environ: Mapping[str, str], now: float) -> bool:
@@ -80,7 +80,7 @@ def is_committing(environ: Mapping[str, str]) -> bool:
     return stage == "pre-commit" or (stage is None and "GIT_INDEX_FILE" in environ)
 
 
-def _with_state(guard: Invocation, seen: PushState) -> PushState:
+def _add_state(guard: Invocation, found: PushState) -> PushState:
     key = guard.worktree_key
     breaker, last = guard.store.view(BREAKER, key), guard.store.view(LAST_CHECK, key)
     scope, team = teams.find_holding_team(guard.store, team_scope(guard), guard.clock.moment())
@@ -88,7 +88,7 @@ def _with_state(guard: Invocation, seen: PushState) -> PushState:
     refused = last is not None and last.reason == "rescue_refused" and bool(last.left)
     is_open = breaker is not None and breaker.state == "open"
     return replace(
-        seen,
+        found,
         breaker_open=(breaker.reason or "opened by hand") if breaker and is_open else None,
         refused_rescue=last.detail if last is not None and refused else None,
         held_by=(team.active_team_name or scope.session or "the session", count)

@@ -36,25 +36,25 @@ class PushFinding:
 _SHOWN = 3
 
 
-def findings(seen: PushState) -> Iterator[PushFinding]:
-    if seen.unverifiable is not None:
+def findings(state: PushState) -> Iterator[PushFinding]:
+    if state.unverifiable is not None:
         hint = "have guard-check run at pre-push, where nothing is hidden"
-        yield PushFinding("unverifiable", f"unverifiable: {seen.unverifiable}", hint)
-    elif seen.uncommitted:
-        count, names = len(seen.uncommitted), ", ".join(seen.uncommitted[:_SHOWN])
+        yield PushFinding("unverifiable", f"unverifiable: {state.unverifiable}", hint)
+    elif state.uncommitted:
+        count, names = len(state.uncommitted), ", ".join(state.uncommitted[:_SHOWN])
         more = " …" if count > _SHOWN else ""
         text = f"{plural(count, 'file')} not committed: {names}{more}"
         yield PushFinding("uncommitted", text, "commit it, or ignore it in .gitignore")
-    if seen.breaker_open is not None:
-        text = f"the breaker is open: {seen.breaker_open}"
+    if state.breaker_open is not None:
+        text = f"the breaker is open: {state.breaker_open}"
         yield PushFinding("breaker", text, "guard breaker show; then guard breaker reset")
-    for branch in seen.rescues:
+    for branch in state.rescues:
         hint = f"git merge {quote(branch)}, or delete it: git branch -D {quote(branch)}"
         yield PushFinding("rescue", f"rescued work is only on {branch}", hint)
-    if seen.refused_rescue is not None:
-        text = f"work could not be rescued into commits: {seen.refused_rescue}"
+    if state.refused_rescue is not None:
+        text = f"work could not be rescued into commits: {state.refused_rescue}"
         yield PushFinding("rescue", text, "guard rescue, or guard restore latest")
-    if seen.held_by is not None:
-        name, count = seen.held_by
+    if state.held_by is not None:
+        name, count = state.held_by
         text = f"a completion is held back: {plural(count, 'helper')} of {name} at work"
         yield PushFinding("held", text, "wait for them, or: guard team clear")
