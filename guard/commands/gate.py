@@ -127,7 +127,7 @@ def _tell(output: Output, news: StreamHeld | LetGo) -> None:
             output.note(f"holding back for {team}: {plural(count, 'helper')} at work")
         case LetGo(team, count, "hold_limit"):
             output.warn(
-                f"held back for {team} as long as it may be: let go with {plural(count, 'helper')} at work"
+                f"held back for {team} until the time limit: let go with {plural(count, 'helper')} at work"
             )
         case LetGo(team):
             output.note(f"letting go: no helper of {team} is at work any more")

@@ -264,7 +264,7 @@ BAD: dict[str, tuple[Any, str]] = {
     ),
     "the same agent twice": (
         holding(agent(), agent()),
-        "agent a1 of task T1: stands there 2 times",
+        "agent a1 of task T1: is listed 2 times",
     ),
     "an end of an active agent": (
         holding(agent(), agent(id="a2", completed_at=ENDED)),

@@ -95,7 +95,7 @@ def test_the_limit_of_a_hold_is_a_setting(monkeypatch: pytest.MonkeyPatch) -> No
     monkeypatch.setenv("GUARD_TEAM__MAX_HOLD_SECONDS", "0")
     _, lines, err = gate(begun(), RUNS, result())
     assert lines[-1]["type"] == "complete"
-    assert "as long as it may be" in err
+    assert "until the time limit" in err
 
 
 def test_a_check_counts_the_helpers_that_the_gate_has_seen(project: Path) -> None:

@@ -186,6 +186,6 @@ def read_times(entry: Fields, status: AgentStatus, now: datetime) -> Times | Non
         if name and moment and moment < begun:
             entry.add_problem(name, "is before its beginning")
     if max(filter(None, (begun, updated, ended))) > now:
-        entry.notes.assume(entry.place, "has times that are yet to come: they are taken as now")
+        entry.notes.assume(entry.place, "has times in the future: guard takes them as now")
     last = updated or ended or begun
     return Times(min(begun, now), min(last, now), min(ended, now) if ended else None)

@@ -173,7 +173,7 @@ def _refuse_twice(agents: tuple[ImportedAgent, ...], notes: Notes) -> None:
     names = Counter((agent.task_id, agent.agent_id) for agent in agents)
     for (task_id, agent_id), count in names.items():
         if count > 1:
-            notes.add_problem(f"agent {agent_id} of task {task_id}", f"stands there {count} times")
+            notes.add_problem(f"agent {agent_id} of task {task_id}", f"is listed {count} times")
 
 
 def _compare_counts(agents: tuple[ImportedAgent, ...], whole: Fields) -> None:

@@ -35,7 +35,7 @@ def ingest_calls(guard: Invocation, store: Store | None, folder: Folder) -> Iter
         batch = _record(guard, store or guard.writable_store, folder)
         more = _delete(folder, batch)
         if batch.broken:
-            yield f"{plural(len(batch.broken), 'file')} in {folder.path} made no sense"
+            yield f"{plural(len(batch.broken), 'file')} in {folder.path} could not be read"
 
 
 def team_events(

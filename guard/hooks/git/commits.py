@@ -41,7 +41,7 @@ def ingest_commits(guard: Invocation, store: Store | None, folder: Folder) -> It
             with suppress(OSError):
                 folder.remove(name)
         if broken:
-            yield f"{plural(broken, 'file')} in {folder.path} made no sense"
+            yield f"{plural(broken, 'file')} in {folder.path} could not be read"
         if set(names) & set(document_names(folder)):
             return  # Something that cannot be deleted, such as a folder.
 

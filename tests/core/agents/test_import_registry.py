@@ -182,7 +182,7 @@ def test_names_of_the_beginning(name: str) -> None:
         ({"started_at": ...}, "agents[0]: has no time of its beginning"),
         ({"started_at": None}, "agents[0]: has no time of its beginning"),
         ({"status": "failed"}, "agents[0]: has no time of its end"),
-        ({"started_at": "2026-02-01T12:00:00Z"}, "agents[0]: has times that are yet to come"),
+        ({"started_at": "2026-02-01T12:00:00Z"}, "agents[0]: has times in the future"),
     ],
 )
 def test_what_is_assumed_is_told(fields: dict[str, Any], words: str) -> None:
@@ -288,7 +288,7 @@ def test_what_is_wrong_with_an_agent(fields: dict[str, Any], problem: str) -> No
         ({"agents": [], "active_count": "2"}, 'active_count: "2" is not a whole number'),
         (
             {"task_id": "T1", "agents": [agent(), agent(status="blocked")]},
-            "agent a1 of task T1: stands there 2 times",
+            "agent a1 of task T1: is listed 2 times",
         ),
     ],
 )
