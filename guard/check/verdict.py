@@ -1,8 +1,8 @@
 """Give a verdict on an iteration: prepare the check, make it, record it and report it."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from guard import breaker
@@ -35,53 +35,54 @@ if TYPE_CHECKING:
     from guard.core.rescue.report import RescueReport
 
 
+@dataclass(frozen=True)
+class Observation:
+    """What guard saw of an iteration, besides its work tree."""
+
+    watch: ProcessWatch
+    output: Classification | None
+    ended_by_guard: Cutoff | None = None
+    alone: bool = False
+    """Whether no guard watched over it for a while."""
+
+    @classmethod
+    def afterwards(
+        cls, guard: Invocation, iteration: Iteration, alone: bool = True
+    ) -> "Observation":
+        """Return what can still be seen of an iteration that no guard watches over any more."""
+        watch = watch_processes(guard, iteration)
+        return cls(watch, classify_kept_output(guard, iteration), alone=alone)
+
+
 def check(guard: Invocation, terms: CheckTerms) -> CheckReport:
     guard.prepare_workspace()  # A snapshot may be the first thing that goes there.
     iteration = current_iteration(guard, terms)
-    watch, output = watch_processes(guard, iteration), classify_kept_output(guard, iteration)
-    return judge(guard, iteration, terms, watch=watch, output=output, alone=True)
+    return judge(guard, iteration, terms, Observation.afterwards(guard, iteration))
 
 
 def judge(
     guard: Invocation,
     iteration: Iteration,
     terms: CheckTerms,
-    *,
-    watch: ProcessWatch,
-    output: Classification | None = None,
-    ended_by_guard: Cutoff | None = None,
-    alone: bool = False,
+    seen: Observation,
     feeds_breaker: Feeds = "never",
 ) -> CheckReport:
-    """Check an iteration and record the verdict; `alone` says that no guard watched over it for a while."""
-    last = last_check(guard, iteration)
-    subject = _subject(guard, iteration, terms, output, last, alone=alone)
-    subject = replace(subject, ended_by_guard=ended_by_guard)
-    beat = None
-    if feeds_breaker != "never" and not alone:
-        beat = KeptOutput.of(guard, iteration).touch
-    with _prepare(subject, terms, watch, last, beat) as check:
+    """Check an iteration and record the verdict."""
+    beats = feeds_breaker != "never" and not seen.alone
+    with _prepare(guard, iteration, terms, seen, beats=beats) as check:
         result = check.make()
     record(check, result, feeds_breaker)
-    return _report(subject, result)
+    return _report(check.subject, result)
 
 
 def stop(
-    guard: Invocation,
-    iteration: Iteration,
-    terms: CheckTerms,
-    *,
-    watch: ProcessWatch,
-    output: Classification,
-    by: str,
+    guard: Invocation, iteration: Iteration, terms: CheckTerms, seen: Observation, by: str
 ) -> CheckReport:
     """Record an iteration that the user ended by a signal: what it left stays its own, and the next run goes on with it."""
-    subject, last = _subject(guard, iteration, terms, output), last_check(guard, iteration)
-    beat = KeptOutput.of(guard, iteration).touch
-    with _prepare(subject, terms, watch, last, beat) as check:
+    with _prepare(guard, iteration, terms, seen, beats=True) as check:
         result = check.end_as(Verdict("interrupted", "stopped", f"stopped by {by}"))
     record(check, result, "always")
-    return _report(subject, result)
+    return _report(check.subject, result)
 
 
 def rescue(guard: Invocation, terms: CheckTerms, *, dry: bool, on_branch: bool) -> "RescueReport":
@@ -90,15 +91,13 @@ def rescue(guard: Invocation, terms: CheckTerms, *, dry: bool, on_branch: bool) 
 
     guard.prepare_workspace()  # A snapshot may be the first thing that goes there.
     iteration = _current_or_kept(guard, terms)
-    output, watch = classify_kept_output(guard, iteration), watch_processes(guard, iteration)
-    last = last_check(guard, iteration)
-    subject = _subject(guard, iteration, terms, output, last, alone=True)
-    with _prepare(subject, terms, watch, last) as check:
+    seen = Observation.afterwards(guard, iteration)
+    with _prepare(guard, iteration, terms, seen) as check:
         warnings, made = check.rescue(dry=dry, on_branch=on_branch)
     for warning in warnings:
         guard.output.warn(warning)
     if not dry:
-        record_rescue(subject, made)
+        record_rescue(check.subject, made)
     return RescueReport(run=iteration.run, iteration=iteration.number, dry_run=dry, **dict(made))
 
 
@@ -116,14 +115,12 @@ def _subject(
     guard: Invocation,
     iteration: Iteration,
     terms: CheckTerms,
-    output: Classification | None,
-    last: LastCheck | None = None,
-    *,
-    alone: bool = False,
+    seen: Observation,
+    last: LastCheck | None,
 ) -> CheckSubject:
     opened = iteration.opened
     settings = guard.settings(iteration.frozen, terms.flags)
-    since = unwatched_since(guard, iteration) if alone else None
+    since = unwatched_since(guard, iteration) if seen.alone else None
     return CheckSubject(
         guard,
         iteration,
@@ -131,7 +128,8 @@ def _subject(
         agent=terms.agent or settings.completion_check.agent or (opened.agent if opened else None),
         session=terms.session or (opened.session if opened else None),
         spec=terms.spec,
-        output=output,
+        output=seen.output,
+        ended_by_guard=seen.ended_by_guard,
         away=() if since is None else (Away.after_guard(since),),
         aside=frozenset(last.aside if last else ()),
     )
@@ -139,33 +137,30 @@ def _subject(
 
 @contextmanager
 def _prepare(
-    subject: CheckSubject,
+    guard: Invocation,
+    iteration: Iteration,
     terms: CheckTerms,
-    watch: ProcessWatch,
-    last: LastCheck | None,
-    beat: Callable[[], None] | None = None,
+    seen: Observation,
+    *,
+    beats: bool = False,
 ) -> Iterator[Check]:
-    # `beat` is called with each line that is shown, so that a later guard knows that this one was watching.
-    guard = subject.guard
-    live = guard.output.live()
+    # A check that beats touches the kept output with each line that it shows: a later guard knows that this one was watching.
+    last = last_check(guard, iteration)
+    subject = _subject(guard, iteration, terms, seen, last)
+    live, kept = guard.output.live(), KeptOutput.of(guard, iteration)
 
     def say(line: str) -> None:
-        if beat is not None:
-            beat()
+        if beats:
+            kept.touch()
         live.say(line)
 
+    policy = terms.policy(subject.settings)
+    team = TeamWatch(guard, iteration, subject.session)
     try:
-        yield Check(
-            subject,
-            terms.policy(subject.settings),
-            watch,
-            TeamWatch(guard, subject.iteration, subject.session),
-            say,
-            last,
-        )
+        yield Check(subject, policy, seen.watch, team, say, last)
     finally:
-        if beat is not None:
-            beat()
+        if beats:
+            kept.touch()
         live.clear()
 
 

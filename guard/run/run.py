@@ -10,7 +10,8 @@ from contextlib import ExitStack
 from dataclasses import replace
 
 from guard import breaker
-from guard.check.verdict import judge, stop
+from guard.check.record import Feeds
+from guard.check.verdict import Observation, judge, stop
 from guard.context.invocation import Invocation
 from guard.core.check.report import CheckReport
 from guard.core.classify import Classification, make_reader
@@ -23,9 +24,8 @@ from guard.iteration.current import (
     last_check,
     record_session,
     refuse_beside_another,
-    watch_processes,
 )
-from guard.iteration.kept_output import KeptOutput, classify_kept_output
+from guard.iteration.kept_output import KeptOutput
 from guard.iteration.process_watch import MARK
 from guard.run.agent_watch import AgentWatch
 from guard.run.child import AgentProcess, ChildExit
@@ -93,20 +93,11 @@ def finish_open_iteration(
     refuse_beside_another(run)
     iteration = current_iteration(guard, CheckTerms())
     guard.output.warn(f"iteration {opened.number} was left unfinished; guard judges it first")
-    return judge(
-        guard,
-        iteration,
-        replace(
-            terms,
-            baseline=None,
-            agent=opened.agent or terms.agent,
-            session=opened.session or terms.session,
-        ),
-        watch=watch_processes(guard, iteration),
-        output=classify_kept_output(guard, iteration),
-        alone=not watched,
-        feeds_breaker="always" if last_check(guard, iteration) else "with_work",
-    )
+    agent, session = opened.agent or terms.agent, opened.session or terms.session
+    terms = replace(terms, baseline=None, agent=agent, session=session)
+    feeds: Feeds = "always" if last_check(guard, iteration) else "with_work"
+    seen = Observation.afterwards(guard, iteration, alone=not watched)
+    return judge(guard, iteration, terms, seen, feeds)
 
 
 def is_still_open(guard: Invocation, report: CheckReport) -> bool:
@@ -170,17 +161,9 @@ def _iterate(guard: Invocation, order: RunOrder, entry: RegistryEntry | None = N
 def _judge(
     watch: AgentWatch, terms: CheckTerms, output: Classification, ended: ChildExit
 ) -> CheckReport:
-    guard, iteration, processes = watch.guard, watch.iteration, watch.processes
+    guard, iteration = watch.guard, watch.iteration
+    seen = Observation(watch.processes, output)
     if ended.stopped_by is not None:
         name = signal.Signals(ended.stopped_by).name
-        report = stop(guard, iteration, terms, watch=processes, output=output, by=name)
-        raise StoppedByPerson(report)
-    return judge(
-        guard,
-        iteration,
-        terms,
-        watch=processes,
-        output=output,
-        ended_by_guard=watch.ended,
-        feeds_breaker="always",
-    )
+        raise StoppedByPerson(stop(guard, iteration, terms, seen, name))
+    return judge(guard, iteration, terms, replace(seen, ended_by_guard=watch.ended), "always")
