@@ -25,9 +25,9 @@ def main() -> None:
     else:
         from guard.hooks.call import call
 
-        told, unknown = _options(words[:place])
+        variables, unknown = _options(words[:place])
         # No orderly shutdown: a stream without a reader would change its exit code.
-        os._exit(call([*unknown, *words[place + 1 :]], {**os.environ, **told}))
+        os._exit(call([*unknown, *words[place + 1 :]], {**os.environ, **variables}))
 
 
 def _hook_at(words: list[str]) -> int | None:
@@ -39,7 +39,7 @@ def _hook_at(words: list[str]) -> int | None:
 
 def _options(words: list[str]) -> tuple[dict[str, str], list[str]]:
     # Known options become variables; the others are returned as they are.
-    told: dict[str, str] = {}
+    variables: dict[str, str] = {}
     unknown: list[str] = []
     rest = iter(words)
     for word in rest:
@@ -48,10 +48,10 @@ def _options(words: list[str]) -> tuple[dict[str, str], list[str]]:
             value = value if given else next(rest, "")
             variable = _WITH_VALUE[name]
             if variable and value:
-                told[variable] = value
+                variables[variable] = value
         elif word not in _WITHOUT_VALUE and word.strip("vq") != "-":
             unknown.append(word)
-    return told, unknown
+    return variables, unknown
 
 
 def _help() -> None:

@@ -31,7 +31,7 @@ def verdict_text(report: CheckReport) -> str:
     lines += [
         f"  commit {line.oid[:10]} {escape(line.subject)}" for line in report.work.commits[:5]
     ]
-    lines += _left(report)
+    lines += _uncommitted_lines(report)
     if report.snapshot is not None:
         kept = report.snapshot
         lines.append(f"  safe in snapshot {kept.id}: guard restore {kept.id} --to DIR")
@@ -45,7 +45,7 @@ def _skipped(kept: Snapshot) -> tuple[str, ...]:
     return () if kept.whole else kept.skipped[:_MOST_NAMES]
 
 
-def _left(report: CheckReport) -> list[str]:
+def _uncommitted_lines(report: CheckReport) -> list[str]:
     names = report.uncommitted.names
     if not names or (report.rescue is not None and report.rescue.commits):
         return []

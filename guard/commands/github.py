@@ -83,11 +83,11 @@ def step(
     from guard.github.environment import JobEnvironment, empty_files
 
     job = JobEnvironment(guard.environ)
-    publishing.forget(job)
+    publishing.delete_report(job)
     if mode == "run" and not script:
         raise WrongUsage("mode `run` needs a command", "set `command`, or choose another `mode`")
     place = replace(
-        guard, workspace_option=str(job.state), environ=job.for_the_agent(), repo=guard.repo
+        guard, workspace_option=str(job.state), environ=job.agent_environ(), repo=guard.repo
     )
     if mode != "run":
         told["report"] = None  # Only a run writes one.
@@ -99,7 +99,7 @@ def step(
             guard.output.warn(
                 f"emptied files of the step that the agent had written to: {', '.join(changed)}"
             )
-        publishing.keep(report, job)
+        publishing.save_report(report, job)
         said = verdict_text(report.check) if report.check else f"{report.status}: {report.detail}"
         guard.output.result(said)
 
@@ -141,7 +141,7 @@ def publish(guard: Invocation, mode: Any, fail_on: str, push_rescue: bool, annot
     from guard.core.github.outcome import statuses_to_fail_on
     from guard.github import push as pushing
     from guard.github.environment import JobEnvironment
-    from guard.github.publish import kept, place_in_checkout, publish
+    from guard.github.publish import place_in_checkout, publish, read_report
 
     wrong = None
     try:
@@ -150,13 +150,13 @@ def publish(guard: Invocation, mode: Any, fail_on: str, push_rescue: bool, annot
         # The verdict is published anyway, because the agent's work is already done.
         words, wrong = frozenset(), WrongUsage(f"fail-on: {error}")
     job = JobEnvironment(guard.environ)
-    report = kept(job, mode)
+    report = read_report(job, mode)
     token = guard.environ.get("GUARD_ACTION_TOKEN", "")
     try:
         repository = guard.repository
     except RepositoryProblem:
         repository = None
-    push = pushing.push_rescue(repository, job, report.check, asked=push_rescue, token=token)
+    push = pushing.push_rescue(repository, job, report.check, is_wanted=push_rescue, token=token)
     if push.why in ("fork", "no_token", "refused"):
         guard.output.warn(f"the rescued commits were not pushed: {push.detail}")
     code, lines = publish(report, push, job, words, place_in_checkout(repository, job))
@@ -215,13 +215,13 @@ def status(guard: Invocation, /, file: Path, form: str, **told: Any) -> None:
     """
     from guard.github.api import Client, check_repository_name, find_token
     from guard.github.environment import JobEnvironment
-    from guard.github.status import BOT, Told, tell
+    from guard.github.status import BOT, StatusNotice, tell
 
     job, token = JobEnvironment(guard.environ), find_token(guard.environ)
     sha = told["sha"] or job.sha or ""
     if not _SHA.fullmatch(sha):
         raise WrongUsage("there is no commit to report on", "give its full id with --sha")
-    asked = Told(
+    notice = StatusNotice(
         report=_read(file, job),
         repository=check_repository_name(job.repository),
         sha=sha,
@@ -233,7 +233,7 @@ def status(guard: Invocation, /, file: Path, form: str, **told: Any) -> None:
     server = guard.environ.get("GITHUB_API_URL") or "https://api.github.com"
     now = guard.clock.now
     client = Client(server, token, told["time_limit"], now=lambda: now().timestamp())
-    report = tell(client, asked, told["kind"], if_permitted=told["if_permitted"])
+    report = tell(client, notice, told["kind"], if_permitted=told["if_permitted"])
     for refusal in report.refused:
         guard.output.warn(refusal)
     guard.output.document(report, form, _status_text)
@@ -242,7 +242,7 @@ def status(guard: Invocation, /, file: Path, form: str, **told: Any) -> None:
 def _read(file: Path, job: Any) -> StepReport:
     from guard.core.base.fields import parse_document
     from guard.core.check.report import EXIT_OF, CheckReport
-    from guard.github.modes import without_secrets
+    from guard.github.modes import redact_report
 
     try:
         with file.open("rb") as opened:
@@ -251,7 +251,7 @@ def _read(file: Path, job: Any) -> StepReport:
         raise WrongUsage(f"{file}: {error.strerror}", "check --report") from None
     try:
         if b"guard/github-step/1" in data[:200]:
-            return without_secrets(parse_document(StepReport, data), job)
+            return redact_report(parse_document(StepReport, data), job)
         check = parse_document(CheckReport, data)
     except ValueError as error:
         raise WrongUsage(
@@ -271,7 +271,7 @@ def _read(file: Path, job: Any) -> StepReport:
         baseline=None,
         check=check,
     )
-    return without_secrets(report, job)
+    return redact_report(report, job)
 
 
 def _status_text(report: ToldReport) -> str:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from guard.core.base.text import utf8_text
-from guard.core.config.resolve import BadSetting, Resolved, SettingSource, knobs, nested, resolve
+from guard.core.config.resolve import BadSetting, Resolved, SettingSource, knobs, nest_keys, resolve
 from guard.errors import ConfigProblem
 
 PROJECT_FILE, PYPROJECT, USER_FILE = "guard.toml", "pyproject.toml", "config.toml"
@@ -69,7 +69,7 @@ class ConfigSources:
         self, project: Path | None, frozen: Mapping[str, Any] | None
     ) -> list[SettingSource]:
         if frozen is not None:
-            return [SettingSource("baseline", nested(frozen), trusted=False)]
+            return [SettingSource("baseline", nest_keys(frozen), trusted=False)]
         if project is None:
             return []
         if project not in self._projects:

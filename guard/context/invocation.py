@@ -11,7 +11,7 @@ from guard.context import workspace
 from guard.context.config import ConfigSources
 from guard.context.output import Output
 from guard.context.workspace import Workspace
-from guard.core.config.resolve import Resolved, nested
+from guard.core.config.resolve import Resolved, nest_keys
 from guard.core.config.settings import Settings
 from guard.errors import ConfigProblem, RepositoryProblem
 from guard.git.locate import Repository
@@ -69,7 +69,7 @@ class Invocation:
         if frozen is None and not flags:
             return self.config.settings
         root = self.repository.root
-        given = nested({key: value for key, value in (flags or {}).items() if value is not None})
+        given = nest_keys({key: value for key, value in (flags or {}).items() if value is not None})
         resolved = self._sources.resolve(root, given, frozen)
         for warning in resolved.warnings:
             self.output.warn(warning)

@@ -48,18 +48,18 @@ def find_token(environ: Mapping[str, str]) -> str:
     # The environment is the only source of the token.
     token = environ.get("GITHUB_TOKEN") or environ.get("GH_TOKEN") or ""
     if not _TOKEN.fullmatch(token):
-        what = "is not one" if token else "is missing"
+        what = "is not a valid token" if token else "is missing"
         raise RepositoryProblem(f"the token for GitHub {what}", "set GITHUB_TOKEN or GH_TOKEN")
     return token
 
 
-def check_repository_name(told: str | None) -> str:
+def check_repository_name(name: str | None) -> str:
     """Return OWNER/NAME if it is safe in a URL; raise RepositoryProblem otherwise."""
-    if not told or not _REPOSITORY.fullmatch(told) or ".." in told:
+    if not name or not _REPOSITORY.fullmatch(name) or ".." in name:
         raise RepositoryProblem(
-            f"{told or 'nothing'} does not name a repository", "set GITHUB_REPOSITORY: OWNER/NAME"
+            f"{name or 'nothing'} does not name a repository", "set GITHUB_REPOSITORY: OWNER/NAME"
         )
-    return told
+    return name
 
 
 @dataclass
@@ -78,7 +78,7 @@ class Client:
             urlsplit(self.server).scheme not in ("https", "http")
             or not urlsplit(self.server).netloc
         ):
-            raise RepositoryProblem(f"{self.server} is no address", "check GITHUB_API_URL")
+            raise RepositoryProblem(f"{self.server} is not an address", "check GITHUB_API_URL")
         self._deadline = self.ticks() + self.seconds
         self._session = requests.Session()
         self._session.auth = _Bearer(self.token)
@@ -103,7 +103,7 @@ class Client:
             return retrying(operation)
         except TryAgain as error:
             raise StoreUnavailable(
-                f"GitHub could not be told within {self.seconds:g} s: {self._shown(str(error))}",
+                f"guard could not report to GitHub within {self.seconds:g} s: {self._shown(str(error))}",
                 "try again later, or raise --time-limit",
             ) from None
 
@@ -119,14 +119,14 @@ class Client:
             if answer.status_code not in (301, 302, 303, 307, 308):
                 return self._document(answer), answer.links.get("next", {}).get("url")
             address = urljoin(address, answer.headers.get("Location", ""))
-        raise Refused("GitHub sends from one address to the next", "check GITHUB_API_URL")
+        raise Refused("GitHub redirects guard from one address to the next", "check GITHUB_API_URL")
 
     def _own(self, address: str) -> str:
         # The token goes to no other server.
         ours, theirs = urlsplit(self.server), urlsplit(address)
         if (ours.scheme, ours.netloc) != (theirs.scheme, theirs.netloc):
             raise Refused(
-                f"GitHub sends to another server: {escape(theirs.netloc)[:200]}",
+                f"GitHub redirects guard to another server: {escape(theirs.netloc)[:200]}",
                 "check GITHUB_API_URL and GITHUB_REPOSITORY",
             )
         return address
@@ -164,7 +164,7 @@ class Client:
         try:
             return answer.json() if len(answer.content) <= _MOST_BYTES else None
         except (ValueError, RecursionError):
-            raise TryAgain(f"GitHub answered {code} with something that is no JSON") from None
+            raise TryAgain(f"GitHub answered {code} with a body that is not JSON") from None
 
     def _over(self, state: RetryCallState) -> bool:
         pause = state.upcoming_sleep
@@ -187,9 +187,12 @@ def _is_limited(answer: requests.Response) -> bool:
 
 
 def _asked_pause(answer: requests.Response, now: float) -> float | None:
-    told, reset = answer.headers.get("Retry-After", ""), answer.headers.get("X-RateLimit-Reset", "")
-    if told.isascii() and told.isdecimal():
-        return float(told[:9])
+    after, reset = (
+        answer.headers.get("Retry-After", ""),
+        answer.headers.get("X-RateLimit-Reset", ""),
+    )
+    if after.isascii() and after.isdecimal():
+        return float(after[:9])
     if answer.headers.get("X-RateLimit-Remaining") == "0" and reset.isascii() and reset.isdecimal():
         return max(0.0, float(reset[:12]) - now) + 1
     return None

@@ -27,8 +27,8 @@ class JobEnvironment:
 
     @property
     def folder(self) -> Path:
-        told = self.environ.get("RUNNER_TEMP") or self.environ.get("TMPDIR") or "/tmp"  # noqa: S108
-        return Path(told, FOLDER)
+        above = self.environ.get("RUNNER_TEMP") or self.environ.get("TMPDIR") or "/tmp"  # noqa: S108
+        return Path(above, FOLDER)
 
     @property
     def state(self) -> Path:
@@ -74,10 +74,10 @@ class JobEnvironment:
             return None
         return f"{server}/{self.repository}/actions/runs/{run}"
 
-    def cache_key(self, told: str, work_tree: str) -> str:
+    def cache_key(self, name: str, work_tree: str) -> str:
         """Return the name of this job's state in the cache; a digest, because its parts may hold any character."""
-        named = ("RUNNER_OS", "GITHUB_WORKFLOW", "GITHUB_JOB")
-        parts = [*(self.environ.get(name, "") for name in named), told, work_tree]
+        variables = ("RUNNER_OS", "GITHUB_WORKFLOW", "GITHUB_JOB")
+        parts = [*(self.environ.get(variable, "") for variable in variables), name, work_tree]
         digest = sha256("\0".join(parts).encode(errors="surrogateescape")).hexdigest()
         return f"guard-state-1-{digest[:24]}-"
 
@@ -90,7 +90,7 @@ class JobEnvironment:
     def step_files(self) -> tuple[Path, ...]:
         return tuple(Path(self.environ[name]) for name in _STEP_FILES if self.environ.get(name))
 
-    def for_the_agent(self) -> dict[str, str]:
+    def agent_environ(self) -> dict[str, str]:
         """Return the variables for the agent, without the action's inputs and the files of its step."""
         return {
             name: text
@@ -127,8 +127,8 @@ def empty_files(paths: Iterable[Path]) -> list[str]:
 
 
 def _write(job: JobEnvironment, name: str, text: str) -> None:
-    if told := job.environ.get(name):
-        _put(Path(told), text.encode())
+    if path := job.environ.get(name):
+        _put(Path(path), text.encode())
 
 
 def _put(path: Path, data: bytes) -> None:

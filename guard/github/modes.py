@@ -45,7 +45,7 @@ class WorkflowStep:
             report = self._report("fault", _word(error), why, error.exit_code)
         except OSError as error:
             report = self._report("fault", "system", f"{error}", 6)
-        return without_secrets(report, self.job)
+        return redact_report(report, self.job)
 
     def _run(self) -> StepReport:
         self._adopt()
@@ -54,7 +54,7 @@ class WorkflowStep:
             code = EXIT_OF[made.status]
         except StoppedByPerson as stop:
             made, code = stop.report, INTERRUPTED
-        return self._judged(made, code)
+        return self._report_check(made, code)
 
     def _begin(self) -> StepReport:
         self._adopt()
@@ -84,7 +84,7 @@ class WorkflowStep:
             with self.guard.writable_store.change() as change:
                 breaker.record(change, place, replace(outcome, run=made.run))
             self._begun.write_text("")
-        return self._judged(made, EXIT_OF[made.status])
+        return self._report_check(made, EXIT_OF[made.status])
 
     @property
     def _begun(self) -> Path:
@@ -102,10 +102,10 @@ class WorkflowStep:
         if not sound:
             aside = place.with_name(f"{place.name}.refused")
             self.guard.output.warn(f"the state of an earlier run is not used; it is kept: {aside}")
-            place.rename(_free(aside))
+            place.rename(_free_path(aside))
             self.guard.forget_store()
 
-    def _judged(self, made: CheckReport, code: int) -> StepReport:
+    def _report_check(self, made: CheckReport, code: int) -> StepReport:
         report = self._report(made.status, made.reason, made.detail, code)
         return report.model_copy(
             update={
@@ -137,7 +137,7 @@ def _word(error: GuardError) -> str:
     return re.sub(r"(?<=[a-z])(?=[A-Z])", "_", type(error).__name__).lower()
 
 
-def _free(path: Path) -> Path:
+def _free_path(path: Path) -> Path:
     numbered = (path.with_name(f"{path.name}.{n}") for n in range(1, 1000))
     return path if not path.exists() else next(free for free in numbered if not free.exists())
 
@@ -153,7 +153,7 @@ def _cost(guard: Invocation, made: CheckReport) -> float | None:
     return found
 
 
-def without_secrets(report: StepReport, job: JobEnvironment) -> StepReport:
+def redact_report(report: StepReport, job: JobEnvironment) -> StepReport:
     plain = redact_document(json.loads(report.model_dump_json()), known_secrets(job.environ))
     return parse_document(StepReport, json.dumps(plain).encode())
 

@@ -16,14 +16,14 @@ _REPORT = "report.json"
 _MOST_BYTES = 64 * 1024 * 1024
 
 
-def keep(report: StepReport, job: JobEnvironment) -> Path:
+def save_report(report: StepReport, job: JobEnvironment) -> Path:
     job.folder.mkdir(parents=True, exist_ok=True)
     path = job.folder / _REPORT
     path.write_text(report.model_dump_json(indent=2) + "\n")
     return path
 
 
-def kept(job: JobEnvironment, mode: Mode) -> StepReport:
+def read_report(job: JobEnvironment, mode: Mode) -> StepReport:
     """Return the report that the step left; if there is no readable one, the step was cut short, which is a fault."""
     path = job.folder / _REPORT
     try:
@@ -34,7 +34,7 @@ def kept(job: JobEnvironment, mode: Mode) -> StepReport:
         return StepReport.without_check(mode, "fault", "no_result", why, StateProblem.exit_code)
 
 
-def forget(job: JobEnvironment) -> None:
+def delete_report(job: JobEnvironment) -> None:
     (job.folder / _REPORT).unlink(missing_ok=True)
 
 

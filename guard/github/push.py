@@ -35,7 +35,7 @@ def push_rescue(
     job: JobEnvironment,
     check: CheckReport | None,
     *,
-    asked: bool,
+    is_wanted: bool,
     token: str,
 ) -> Push:
     """Push the rescued commits if the user asked for it and it is permitted; otherwise return why not."""
@@ -46,28 +46,30 @@ def push_rescue(
     assert check.rescue is not None
     local = check.rescue.branch and place[1]
 
-    def kept(why: str, detail: str) -> Push:
+    def not_pushed(why: str, detail: str) -> Push:
         return Push(ref=local or None, pushed=False, why=why, detail=detail)
 
-    if not asked:
-        return kept("not_asked", "push-rescue was not asked for")
+    if not is_wanted:
+        return not_pushed("not_asked", "push-rescue was not asked for")
     if job.from_fork:
-        return kept("fork", "the pull request comes from a fork, which may not write here")
+        return not_pushed("fork", "the pull request comes from a fork, which may not write here")
     if not token or job.repository is None or repository is None:
-        return kept("no_token", "there is no token or no repository to push to")
+        return not_pushed("no_token", "there is no token or no repository to push to")
     if not _OWN.fullmatch(place[1]):
         # The agent can write to the report, and must not reach another branch with the token.
-        return kept("refused", "the report names a branch that is no rescue's")
+        return not_pushed(
+            "refused", "the report names a branch that guard did not make for a rescue"
+        )
     try:
-        said = _pushed(repository, job, *place, token)
+        said = _push(repository, job, *place, token)
     except GuardError as error:
         said = error.message
     if said is not None:
-        return kept("refused", redact(said, (token,)))
+        return not_pushed("refused", redact(said, (token,)))
     return Push(ref=place[1], pushed=True, why="pushed", detail="")
 
 
-def _pushed(
+def _push(
     repository: Repository, job: JobEnvironment, commit: str, name: str, token: str
 ) -> str | None:
     # Returns git's message if the push failed. The agent can edit the project's configuration, the user's configuration and
@@ -76,7 +78,7 @@ def _pushed(
     server = job.environ.get("GITHUB_SERVER_URL") or "https://github.com"
     folder = Path(tempfile.mkdtemp(prefix="guard-push-"))
     try:
-        own = _borrowing(repository, folder, job.environ)
+        own = _make_repository(repository, folder, job.environ)
         words = [word for kind in _PROTOCOLS for word in ("-c", f"protocol.{kind}.allow=always")]
         done = run_git(
             *words,
@@ -85,17 +87,17 @@ def _pushed(
             "--no-verify",
             f"{server}/{job.repository}",
             f"{commit}:{name}",
-            environ=job.for_the_agent(),
+            environ=job.agent_environ(),
             git_dir=own,
             time_limit=TIME_LIMIT_SECONDS,
-            extra=_surroundings(server, token),
+            extra=_git_variables(server, token),
         )
         return None if done.code == 0 else done.stderr.decode(errors="replace").strip()[-500:]
     finally:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def _borrowing(repository: Repository, folder: Path, environ: Mapping[str, str]) -> Path:
+def _make_repository(repository: Repository, folder: Path, environ: Mapping[str, str]) -> Path:
     own, theirs = folder / "push.git", repository.common_dir
     run_git("init", "--quiet", "--bare", str(own), environ=environ, extra={"GIT_TEMPLATE_DIR": ""})
     (own / "objects" / "info").mkdir(parents=True, exist_ok=True)
@@ -105,13 +107,13 @@ def _borrowing(repository: Repository, folder: Path, environ: Mapping[str, str])
     return own
 
 
-def _surroundings(server: str, token: str) -> dict[str, str]:
+def _git_variables(server: str, token: str) -> dict[str, str]:
     # The token is passed as git configuration in the environment, because every process can read command lines.
     user = b64encode(f"x-access-token:{token}".encode()).decode()
     settings = {"http.followRedirects": "false", "push.gpgSign": "false"}
     if urlsplit(server).scheme in ("https", "http"):
         settings[f"http.{server}/.extraheader"] = f"AUTHORIZATION: basic {user}"
-    told = {"GIT_CONFIG_GLOBAL": "/dev/null", "GIT_CONFIG_COUNT": str(len(settings))}
+    variables = {"GIT_CONFIG_GLOBAL": "/dev/null", "GIT_CONFIG_COUNT": str(len(settings))}
     for number, (key, value) in enumerate(settings.items()):
-        told |= {f"GIT_CONFIG_KEY_{number}": key, f"GIT_CONFIG_VALUE_{number}": value}
-    return told
+        variables |= {f"GIT_CONFIG_KEY_{number}": key, f"GIT_CONFIG_VALUE_{number}": value}
+    return variables

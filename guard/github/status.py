@@ -21,7 +21,7 @@ _NO_PUSH = Push(ref=None, pushed=False, why="not_asked", detail="see the page of
 
 
 @dataclass(frozen=True)
-class Told:
+class StatusNotice:
     """A verdict, and where to report it."""
 
     report: StepReport
@@ -48,7 +48,7 @@ def state_of(status: str, kind: Kind) -> str:
     )
 
 
-def tell(client: Client, told: Told, kind: Kind, *, if_permitted: bool) -> ToldReport:
+def tell(client: Client, notice: StatusNotice, kind: Kind, *, if_permitted: bool) -> ToldReport:
     """Report the verdict; with `if_permitted` a refusal, as on forks, is listed in the report instead of raised."""
     refused: list[str] = []
 
@@ -61,16 +61,16 @@ def tell(client: Client, told: Told, kind: Kind, *, if_permitted: bool) -> ToldR
             refused.append(error.message)
             return None
 
-    state = state_of(told.report.status, kind)
+    state = state_of(notice.report.status, kind)
     post = _status if kind == "status" else _check_run
-    status = attempt(lambda: client.send("POST", *post(told, state)))
+    status = attempt(lambda: client.send("POST", *post(notice, state)))
     comment: Any = None
     how: How = "none"
-    if told.pull_request is not None:
-        comment, how = attempt(lambda: _comment(client, told)) or (None, "none")
+    if notice.pull_request is not None:
+        comment, how = attempt(lambda: _comment(client, notice)) or (None, "none")
     return ToldReport(
-        repository=told.repository,
-        sha=told.sha,
+        repository=notice.repository,
+        sha=notice.sha,
         state=state,
         status_url=_url(status),
         comment_url=_url(comment),
@@ -83,58 +83,60 @@ def _headline(report: StepReport) -> str:
     return escape(f"{report.status}: {report.reason}")[:_MOST_IN_A_DESCRIPTION]
 
 
-def _status(told: Told, state: str) -> tuple[str, dict[str, Any]]:
-    body = {"state": state, "context": told.name, "description": _headline(told.report)}
-    if told.page:
-        body["target_url"] = told.page
-    return f"/repos/{told.repository}/statuses/{told.sha}", body
+def _status(notice: StatusNotice, state: str) -> tuple[str, dict[str, Any]]:
+    body = {"state": state, "context": notice.name, "description": _headline(notice.report)}
+    if notice.page:
+        body["target_url"] = notice.page
+    return f"/repos/{notice.repository}/statuses/{notice.sha}", body
 
 
-def _check_run(told: Told, state: str) -> tuple[str, dict[str, Any]]:
-    page = summary(told.report, _NO_PUSH, _MOST_IN_A_COMMENT)
+def _check_run(notice: StatusNotice, state: str) -> tuple[str, dict[str, Any]]:
+    page = summary(notice.report, _NO_PUSH, _MOST_IN_A_COMMENT)
     body: dict[str, Any] = {
-        "name": told.name,
-        "head_sha": told.sha,
+        "name": notice.name,
+        "head_sha": notice.sha,
         "status": "completed",
         "conclusion": state,
-        "output": {"title": _headline(told.report), "summary": page},
+        "output": {"title": _headline(notice.report), "summary": page},
     }
-    if told.page:
-        body["details_url"] = told.page
-    return f"/repos/{told.repository}/check-runs", body
+    if notice.page:
+        body["details_url"] = notice.page
+    return f"/repos/{notice.repository}/check-runs", body
 
 
-def _comment(client: Client, told: Told) -> tuple[Any, How]:
+def _comment(client: Client, notice: StatusNotice) -> tuple[Any, How]:
     # Every attempt first looks for an earlier comment, so that a lost answer does not lead to a second one.
-    link = f"\n[The run]({told.page})\n" if told.page else ""
-    body = {"body": f"{told.marker}\n{summary(told.report, _NO_PUSH, _MOST_IN_A_COMMENT)}{link}"}
-    base = f"/repos/{told.repository}/issues"
-    number = _earlier(client, told)
+    link = f"\n[The run]({notice.page})\n" if notice.page else ""
+    body = {
+        "body": f"{notice.marker}\n{summary(notice.report, _NO_PUSH, _MOST_IN_A_COMMENT)}{link}"
+    }
+    base = f"/repos/{notice.repository}/issues"
+    number = _find_comment(client, notice)
     if number is not None:
         return client.send("PATCH", f"{base}/comments/{number}", body), "updated"
-    return client.send("POST", f"{base}/{told.pull_request}/comments", body), "created"
+    return client.send("POST", f"{base}/{notice.pull_request}/comments", body), "created"
 
 
-def _earlier(client: Client, told: Told) -> int | None:
-    path = f"/repos/{told.repository}/issues/{told.pull_request}/comments?per_page=100"
+def _find_comment(client: Client, notice: StatusNotice) -> int | None:
+    path = f"/repos/{notice.repository}/issues/{notice.pull_request}/comments?per_page=100"
     address: str | None = f"{client.server.rstrip('/')}{path}"
     for _ in range(_MOST_PAGES):
         if address is None:
             break
         found, address = client.call("GET", address)
         for one in found if isinstance(found, list) else ():
-            if _is_ours(one, told):
+            if _is_ours(one, notice):
                 number = one.get("id")
                 return number if type(number) is int else None
     return None
 
 
-def _is_ours(comment: Any, told: Told) -> bool:
+def _is_ours(comment: Any, notice: StatusNotice) -> bool:
     if not isinstance(comment, dict):
         return False
     user, body = comment.get("user"), comment.get("body")
     login = user.get("login") if isinstance(user, dict) else None
-    return login == told.author and isinstance(body, str) and body.startswith(told.marker)
+    return login == notice.author and isinstance(body, str) and body.startswith(notice.marker)
 
 
 def _url(answer: Any) -> str | None:

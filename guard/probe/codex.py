@@ -22,7 +22,7 @@ def _servers(probe: base.ProbeCall) -> Iterator[str]:
     # The tool servers of the user's settings and the project's; one that cannot be switched off is refused.
     homes = (probe.home("CODEX_HOME", ".codex"), probe.question.cwd / ".codex")
     for file in (home / "config.toml" for home in homes):
-        for name in _named_in(file):
+        for name in _server_names(file):
             if not _PLAIN.fullmatch(name):
                 raise base.CannotAsk(
                     "no_cli", f"{file}: the server {name!r} cannot be switched off"
@@ -30,7 +30,7 @@ def _servers(probe: base.ProbeCall) -> Iterator[str]:
             yield name
 
 
-def _named_in(file: Path) -> list[str]:
+def _server_names(file: Path) -> list[str]:
     try:
         with file.open("rb") as opened:
             servers = tomllib.loads(opened.read(_MOST_BYTES).decode()).get("mcp_servers")

@@ -145,7 +145,7 @@ def test_a_step_that_was_cut_short_is_a_fault(job: Path, tmp_path: Path) -> None
     [
         ("step", {"script": ""}, "mode `run` needs a command"),
         ("step", {"mode": "else"}, "Invalid value for '--mode'"),
-        ("publish", {"fail_on": "failure"}, "'failure' is no status"),
+        ("publish", {"fail_on": "failure"}, "'failure' is not a status"),
     ],
 )
 def test_wrong_usage(verb: str, variables: dict[str, str], said: str, job: Path) -> None:
@@ -208,7 +208,7 @@ def test_what_was_rescued_is_pushed_past_the_projects_own_configuration(
         "GITHUB_REPOSITORY": "o/n",
     }
     found = push_rescue(
-        repository_at(repository), JobEnvironment(environ), check, asked=True, token=TOKEN
+        repository_at(repository), JobEnvironment(environ), check, is_wanted=True, token=TOKEN
     )
     assert (found.why, found.ref) == ("pushed", "refs/heads/guard/rescue/r1-1")
     assert git(tmp_path / "server" / "o" / "n", "rev-parse", found.ref or "").strip() == oid
@@ -233,7 +233,7 @@ def test_no_report_has_another_branch_pushed_than_a_rescues(
         "GITHUB_REPOSITORY": "o/n",
     }
     found = push_rescue(
-        repository_at(repository), JobEnvironment(environ), forged, asked=True, token=TOKEN
+        repository_at(repository), JobEnvironment(environ), forged, is_wanted=True, token=TOKEN
     )
     assert (found.why, found.pushed) == ("refused", False)
     assert git(tmp_path / "server" / "o" / "n", "for-each-ref") == ""
@@ -253,7 +253,11 @@ def test_a_shallow_checkout_can_be_pushed_from(tmp_path: Path, repository: Path)
         "GITHUB_REPOSITORY": "o/n",
     }
     found = push_rescue(
-        repository_at(tmp_path / "shallow"), JobEnvironment(environ), check, asked=True, token=TOKEN
+        repository_at(tmp_path / "shallow"),
+        JobEnvironment(environ),
+        check,
+        is_wanted=True,
+        token=TOKEN,
     )
     assert found.pushed, found.detail
 
@@ -289,7 +293,7 @@ def test_a_push_that_is_not_permitted_is_no_fault(repository: Path, refusing: st
     _, check = rescued(repository)
     environ = {**os.environ, "GITHUB_SERVER_URL": refusing, "GITHUB_REPOSITORY": "o/n"}
     found = push_rescue(
-        repository_at(repository), JobEnvironment(environ), check, asked=True, token=TOKEN
+        repository_at(repository), JobEnvironment(environ), check, is_wanted=True, token=TOKEN
     )
     assert (found.why, found.pushed) == ("refused", False)
     assert "403" in found.detail
@@ -317,9 +321,10 @@ def test_nothing_is_pushed_unasked(
     path = write(tmp_path / "event.json", json.dumps(event))
     job = JobEnvironment({"GITHUB_EVENT_PATH": str(path), "GITHUB_REPOSITORY": "o/n"})
     assert (
-        push_rescue(repository_at(repository), job, checked(), asked=asked, token=token).why == why
+        push_rescue(repository_at(repository), job, checked(), is_wanted=asked, token=token).why
+        == why
     )
-    none = push_rescue(repository_at(repository), job, None, asked=True, token=token)
+    none = push_rescue(repository_at(repository), job, None, is_wanted=True, token=token)
     assert (none.why, none.pushed) == ("nothing_rescued", False)
 
 

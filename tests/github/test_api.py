@@ -9,7 +9,7 @@ import responses
 
 from guard.errors import Refused, RepositoryProblem, StoreUnavailable
 from guard.github.api import Client, check_repository_name, find_token
-from guard.github.status import BOT, Told, state_of, tell
+from guard.github.status import BOT, StatusNotice, state_of, tell
 from tests.support.steps import OID, step
 
 SERVER = "https://api.example.com"
@@ -51,9 +51,9 @@ def sent(body: bytes | str | None) -> str:
     return body.decode() if isinstance(body, bytes) else body or ""
 
 
-def told(**fields: Any) -> Told:
+def told(**fields: Any) -> StatusNotice:
     given = {"report": step("<b>x"), "repository": "o/n", "sha": OID, "name": "guard", "page": None}
-    return Told(**{**given, **fields})
+    return StatusNotice(**{**given, **fields})
 
 
 def test_a_status_is_posted(client: Client, server: responses.RequestsMock) -> None:

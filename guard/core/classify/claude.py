@@ -78,7 +78,7 @@ class ClaudeFormat(Format):
         text = "\n".join(
             text_of(block.get("text")) for block in blocks if block.get("type") == "text"
         )
-        self._synthetic = _said_instead(event, message, text)
+        self._synthetic = _synthetic_error(event, message, text)
         self._retry = None
         if not self._synthetic:
             self._is_refused, self._resets = False, ()
@@ -120,11 +120,11 @@ class ClaudeFormat(Format):
     def _find_trouble(self) -> ReportedError | None:
         result = self._result
         if result is None:
-            return self._said_instead() or self._waited()
+            return self._last_synthetic() or self._reason_to_wait()
         text = _error_text(result)
         failed = result.get("is_error") is True or str(result.get("subtype")).startswith("error")
         if not failed:
-            return self._said_instead() or _disguised(result, text)
+            return self._last_synthetic() or _disguised_limit(result, text)
         names = ("subtype", "terminal_reason", "api_error", "api_error_type")
         return make_error(
             text,
@@ -135,11 +135,11 @@ class ClaudeFormat(Format):
             delay=number_in(result.get("retry_after")),
         )
 
-    def _said_instead(self) -> ReportedError | None:
+    def _last_synthetic(self) -> ReportedError | None:
         made_up = self._synthetic
         return made_up and replace(made_up, resets=(*self._resets, *made_up.resets))
 
-    def _waited(self) -> ReportedError | None:
+    def _reason_to_wait(self) -> ReportedError | None:
         # The program was ended while it waited for the end of a limit or for the service.
         if self._is_refused:
             return ReportedError("limited", "usage_limit", resets=self._resets)
@@ -167,7 +167,7 @@ def _is_envelope(event: Event) -> bool:
     return event.get("type") in ("system", "assistant", "user", "stream_event", "rate_limit_event")
 
 
-def _said_instead(event: Event, message: Event, text: str) -> ReportedError | None:
+def _synthetic_error(event: Event, message: Event, text: str) -> ReportedError | None:
     # The program made up this message to report an error.
     marked = event.get("is_api_error_message") or event.get("isApiErrorMessage")
     if not (marked or event.get("error") or (_is_free(message) and _is_known(text))):
@@ -178,7 +178,7 @@ def _said_instead(event: Event, message: Event, text: str) -> ReportedError | No
     return found if found.outcome != "crash" else None
 
 
-def _disguised(result: Event, text: str) -> ReportedError | None:
+def _disguised_limit(result: Event, text: str) -> ReportedError | None:
     # A limit can be reported as a success that cost nothing.
     meaning = error_meaning(text) if _is_free(result) and _is_known(text) else None
     return ReportedError(*meaning, text) if meaning else None

@@ -97,13 +97,13 @@ def resolve(sources: Sequence[SettingSource]) -> Resolved:
             )
         if not values:
             continue
-        checked = _validated(values, source)
+        checked = _validate(values, source)
         for key in values:
             merged[key] = _value_at(checked, key)
             origins[key] = source.origin
             if not source.trusted:
                 from_project[key] = merged[key]
-    settings = Settings.model_validate(nested(merged)) if merged else Settings.model_construct()
+    settings = Settings.model_validate(nest_keys(merged)) if merged else Settings.model_construct()
     return Resolved(settings, origins, tuple(warnings), from_project)
 
 
@@ -133,9 +133,9 @@ def _unknown(key: str, known: Mapping[str, Knob], sections: set[str]) -> str:
     return f"unknown key {key!r}" + (f"; did you mean {near[0]!r}?" if near else "")
 
 
-def _validated(values: Mapping[str, Any], source: SettingSource) -> Settings:
+def _validate(values: Mapping[str, Any], source: SettingSource) -> Settings:
     try:
-        return Settings.model_validate(nested(values), strict=not source.textual)
+        return Settings.model_validate(nest_keys(values), strict=not source.textual)
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
         key = ".".join(str(part) for part in first["loc"])
@@ -144,7 +144,7 @@ def _validated(values: Mapping[str, Any], source: SettingSource) -> Settings:
         raise BadSetting(f"{source.origin}: {key}: {first['msg']} (got {got})") from None
 
 
-def nested(values: Mapping[str, Any]) -> dict[str, Any]:
+def nest_keys(values: Mapping[str, Any]) -> dict[str, Any]:
     """Turn dotted keys into the tables of a configuration file."""
     tables: dict[str, Any] = {}
     for key, value in values.items():

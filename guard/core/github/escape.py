@@ -15,8 +15,8 @@ MOST_IN_A_PIECE = 300
 
 def command(name: str, message: str, **properties: str | int) -> str:
     """Return a workflow command in which neither message nor property can begin another command."""
-    told = ",".join(f"{key}={_property(str(value))}" for key, value in properties.items())
-    return f"::{name}{' ' if told else ''}{told}::{_data(message)}"
+    listed = ",".join(f"{key}={_property(str(value))}" for key, value in properties.items())
+    return f"::{name}{' ' if listed else ''}{listed}::{_data(message)}"
 
 
 def _data(text: str) -> str:
@@ -39,7 +39,7 @@ def resume_commands(token: str) -> str:
 def output_file(values: Mapping[str, str], delimiter: str) -> str:
     """Return the outputs of a step in order; the last of a name counts, so deciding outputs come last."""
     if any(delimiter in text for text in values.values()):
-        raise ValueError("the delimiter stands in a value")
+        raise ValueError("a value contains the delimiter")
     return "".join(
         f"{name}<<{delimiter}\n{utf8_text(text)}\n{delimiter}\n" for name, text in values.items()
     )
@@ -54,10 +54,10 @@ def piece(text: str, most: int = MOST_IN_A_PIECE) -> str:
     shown = escape(text)
     if len(shown) > most:
         shown = f"{shown[:most]}…"
-    return f"<code>{_PUNCTUATION.sub(_referenced, shown) or ' '}</code>"
+    return f"<code>{_PUNCTUATION.sub(_character_reference, shown) or ' '}</code>"
 
 
-def _referenced(found: "re.Match[str]") -> str:
+def _character_reference(found: "re.Match[str]") -> str:
     return f"&#{ord(found[0])};"
 
 

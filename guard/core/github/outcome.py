@@ -8,14 +8,16 @@ MOST_IN_JSON = 200_000
 NONE = "none"
 
 
-def statuses_to_fail_on(told: str) -> frozenset[str]:
+def statuses_to_fail_on(given: str) -> frozenset[str]:
     """Parse statuses separated by commas or blanks; raise ValueError for an unknown word."""
-    words = set(told.replace(",", " ").split())
+    words = set(given.replace(",", " ").split())
     for word in sorted(words - {NONE}):
         if word not in STATUSES:
-            raise ValueError(f"{word!r} is no status; there are {', '.join(STATUSES)}, and {NONE}")
+            raise ValueError(
+                f"{word!r} is not a status; the statuses are {', '.join(STATUSES)}, and {NONE}"
+            )
     if NONE in words and len(words) > 1:
-        raise ValueError(f"{NONE} stands alone")
+        raise ValueError(f"{NONE} cannot be combined with a status")
     return frozenset(words - {NONE})
 
 
