@@ -2,14 +2,15 @@
 
 import os
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
+from operator import attrgetter
 from pathlib import Path
 
 from guard.activity.subject import AgentSubject, Figures, Sign
 from guard.core.agents.whereabouts import Whereabouts
 from guard.install.agents import AGENT_CLIS
 from guard.system import tmux
-from guard.system.foreign_files import BoundedWalk, FolderListing
+from guard.system.foreign_files import BoundedWalk
 from guard.system.host import compare_hosts, read_host
 from guard.system.process_identity import start_time
 
@@ -82,26 +83,17 @@ def transcript(subject: AgentSubject) -> Iterator[Sign]:
     if subject.session is None or not _SESSION.fullmatch(subject.session[1]):
         return
     kind, session = subject.session
-    folder = _folder_of(kind, subject)
-    for path, seconds in _files_of(folder, session, subject) if folder else ():
-        yield subject.signal("TRANSCRIPT_GROWTH", seconds, path.name)
-
-
-def _folder_of(kind: str, subject: AgentSubject) -> Path | None:
-    if kind not in _TRANSCRIPTS:
-        return None
-    return AGENT_CLIS[kind].user_folder(subject.environ) / _TRANSCRIPTS[kind]
+    if kind in _TRANSCRIPTS:
+        folder = AGENT_CLIS[kind].user_folder(subject.environ) / _TRANSCRIPTS[kind]
+        for path, seconds in _files_of(folder, session, subject):
+            yield subject.signal("TRANSCRIPT_GROWTH", seconds, path.name)
 
 
 def _files_of(folder: Path, session: str, subject: AgentSubject) -> Iterator[tuple[Path, float]]:
     limit = subject.settings.collector_seconds
-    walk = BoundedWalk(folder, _all_folders, _MOST_ENTRIES, _MOST_DEPTH, limit)
+    walk = BoundedWalk(folder, attrgetter("folders"), _MOST_ENTRIES, _MOST_DEPTH, limit)
     short = session[:8]
     for listing in walk:
         for name, status in listing.files.items():
             if session in name or session in listing.folder.parts or f"-{short}." in name:
                 yield listing.folder / name, status.st_mtime
-
-
-def _all_folders(listing: FolderListing) -> Iterable[str]:
-    return listing.folders

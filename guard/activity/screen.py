@@ -10,7 +10,14 @@ from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
-from guard.core.activity.status import CELLS, StatusReport, SurveyedAgent, cells, sort_by_urgency
+from guard.core.activity.status import (
+    CELLS,
+    StatusReport,
+    SurveyedAgent,
+    cells,
+    counts_line,
+    sort_by_urgency,
+)
 from guard.core.base.text import escape, plural
 from guard.system.file_events import News
 from guard.system.signals import handle_signals
@@ -78,24 +85,19 @@ def draw(report: StatusReport, troubles: Sequence[str], lines: int) -> Group:
     fitting = agents if len(agents) <= room else agents[: room - 1]
     table = Table(box=None, pad_edge=False, expand=True)
     for name in CELLS:
-        table.add_column(name, no_wrap=True, overflow="ellipsis", ratio=_share(name))
+        # The message, which comes last, gets the width that the others leave.
+        ratio = 1 if name == CELLS[-1] else None
+        table.add_column(name, no_wrap=True, overflow="ellipsis", ratio=ratio)
     for agent in fitting:
         table.add_row(*(_cell(cell, agent) for cell in cells(agent)))
-    rest = len(agents) - len(fitting)
+    left = len(agents) - len(fitting)
+    rest = f"and {plural(left, 'agent')} more; `guard status` lists all" if left else ""
     return Group(
-        _line(_counts(report), "bold"),
+        _line(counts_line(report), "bold"),
         table,
-        *(
-            [_line(f"and {plural(rest, 'agent')} more; `guard status` lists all", "dim")]
-            * bool(rest)
-        ),
+        *([_line(rest, "dim")] if rest else ()),
         *(_line(f"warning: {one}", "yellow") for one in troubles),
     )
-
-
-def _share(name: str) -> int | None:
-    # The message gets the width that the others leave.
-    return 1 if name == CELLS[-1] else None
 
 
 def _cell(text: str, agent: SurveyedAgent) -> Text:
@@ -104,9 +106,3 @@ def _cell(text: str, agent: SurveyedAgent) -> Text:
 
 def _line(text: str, style: str) -> Text:
     return Text(escape(text), style=style, no_wrap=True, overflow="ellipsis", end="\n")
-
-
-def _counts(report: StatusReport) -> str:
-    tasks = plural(len(report.tasks), "task")
-    counts = f"{report.active_agents} active, {report.completed_agents} completed"
-    return f"{counts}, {report.total_agents_spawned} spawned in {tasks}"

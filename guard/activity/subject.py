@@ -27,7 +27,7 @@ from guard.git.locate import repository_at
 from guard.git.reader import RepositoryReader
 from guard.system.clock import Clock
 from guard.system.foreign_files import FolderListing, list_folder
-from guard.system.process_table import Stat, list_processes
+from guard.system.process_table import list_processes
 
 T = TypeVar("T")
 _PAUSE_SECONDS = 0.3
@@ -141,11 +141,10 @@ def _read_twice() -> tuple[Figures, Figures]:
 
 
 def _read_processes() -> Figures:
-    return {stat.pid: _figures_of(stat) for stat in list_processes()}
-
-
-def _figures_of(stat: Stat) -> ProcessFigures:
-    return ProcessFigures(stat.name, stat.parent, stat.start, stat.cpu_seconds, stat.moved)
+    return {
+        one.pid: ProcessFigures(one.name, one.parent, one.start, one.cpu_seconds, one.moved)
+        for one in list_processes()
+    }
 
 
 class TooMuch(Exception):

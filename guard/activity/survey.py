@@ -33,19 +33,16 @@ def survey(
     """
     ingest_hooks(guard)
     report = list_agents(guard, None)
+    registries = guard.store.views(AGENT_REGISTRY).values()
     outage, agents = _survey_agents(guard, report, activity, progress)
     return StatusReport(
         active_agents=report.active,
         completed_agents=report.completed,
         total_agents_spawned=report.spawned,
-        tasks=_tasks(guard),
+        tasks=tuple(entry_from(TaskLine, one) for one in registries),
         agents=tuple(agents),
         outage=outage,
     )
-
-
-def _tasks(guard: Invocation) -> tuple[TaskLine, ...]:
-    return tuple(entry_from(TaskLine, one) for one in guard.store.views(AGENT_REGISTRY).values())
 
 
 def _survey_agents(

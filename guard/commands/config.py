@@ -1,7 +1,6 @@
 """`guard config`."""
 
 import json
-from typing import Any
 
 import click
 
@@ -45,12 +44,11 @@ def _lines(resolved: Resolved, workspace_flag: str | None) -> list[SettingLine]:
 
 
 def _text(report: ConfigReport) -> str:
-    rows = [(line.key, _show_value(line.value), line.origin) for line in report.settings]
+    rows = [
+        (line.key, escape(json.dumps(line.value, ensure_ascii=False)), line.origin)
+        for line in report.settings
+    ]
     widths = [max(len(row[column]) for row in rows) for column in (0, 1)]
     return "\n".join(
         f"{key:{widths[0]}}  {value:{widths[1]}}  {escape(origin)}" for key, value, origin in rows
     )
-
-
-def _show_value(value: Any) -> str:
-    return escape(json.dumps(value, ensure_ascii=False))

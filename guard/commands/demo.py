@@ -1,5 +1,6 @@
 """`guard demo`."""
 
+import shutil
 import tempfile
 from pathlib import Path
 from time import monotonic
@@ -32,7 +33,7 @@ def command(guard: Invocation, state: bool, keep: bool) -> None:
         if keep:
             guard.output.result(f"\nkept: {folder}")
         else:
-            _delete(folder)
+            shutil.rmtree(folder, ignore_errors=True)
     took = monotonic() - begun
     guard.output.result(f"\n{colour('All scenes went as expected', 'ok')} ({took:.1f} s).")
 
@@ -40,9 +41,3 @@ def command(guard: Invocation, state: bool, keep: bool) -> None:
 def _style(line: str) -> str:
     shown = "\n".join(escape(part) for part in line.split("\n"))
     return colour(shown, "bold") if line.startswith(("\n==", "$")) else shown
-
-
-def _delete(folder: Path) -> None:
-    import shutil
-
-    shutil.rmtree(folder, ignore_errors=True)

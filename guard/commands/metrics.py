@@ -51,6 +51,7 @@ def _figures(report: MetricsReport) -> list[tuple[str, str, str, str]]:
     rescues = f"{report.rescues_with_commits} of {plural(report.rescues, 'rescue')}"
     stalls = f"{report.iterations_by_status['timeout']} of {ended}"
     average = report.average_probes_per_iteration
+    number = "n/a" if average is None else f"{average:.1f}"
     return [
         ("false_abort_rate", "false aborts", _percent(report.false_abort_rate), aborts),
         (
@@ -59,7 +60,7 @@ def _figures(report: MetricsReport) -> list[tuple[str, str, str, str]]:
             _percent(report.rescue_success_rate),
             rescues,
         ),
-        ("average_probes_per_iteration", "probes per iteration", _number(average), asked),
+        ("average_probes_per_iteration", "probes per iteration", number, asked),
         ("timeout_rate", "time-outs", _percent(report.timeout_rate), stalls),
     ]
 
@@ -88,7 +89,3 @@ def _target(target: MetricTarget) -> str:
 
 def _percent(value: float | None) -> str:
     return "n/a" if value is None else f"{value * 100:.1f} %"
-
-
-def _number(value: float | None) -> str:
-    return "n/a" if value is None else f"{value:.1f}"

@@ -9,14 +9,14 @@ from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta
 from hashlib import sha256
 from itertools import pairwise
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from pydantic import Field
 
 from guard.core.activity.events import ClocksRead
 from guard.core.base.fast_models import entry_from
 from guard.core.base.fields import Frozen, Instant, Line
-from guard.core.log.view import Fold, ViewDocument, ViewKind
+from guard.core.log.view import FieldsFold, ViewDocument, ViewKind
 
 MOST_KEPT = 200
 DRIFT_SECONDS = 60.0
@@ -114,28 +114,20 @@ class MachineClocks(ViewDocument):
         return machine_key(self.machine)
 
 
-class MachineClocksFold(Fold[MachineClocks]):
+class MachineClocksFold(FieldsFold[MachineClocks]):
     document_class = MachineClocks
 
     def __init__(self, key: str) -> None:
         super().__init__(key)
-        self._machine = ""
-        self._readings: tuple[MachineClock, ...] = ()
-
-    def restore(self, document: MachineClocks) -> None:
-        self.reached = document.position()
-        self._machine, self._readings = document.machine, document.readings
+        self._fields = {"machine": "", "readings": ()}
 
     def apply(self, event: ClocksRead) -> None:
-        self._machine = event.machine
         reading = entry_from(MachineClock, event)
-        kept = self._readings
+        kept = self._fields["readings"]
         if len(kept) > 1 and _has_no_gap((*kept[-2:], reading)):
             kept = kept[:-1]
-        self._readings = (*kept, reading)[-MOST_KEPT:]
-
-    def contents(self) -> dict[str, Any]:
-        return {"machine": self._machine, "readings": self._readings}
+        readings = (*kept, reading)[-MOST_KEPT:]
+        self._fields = {"machine": event.machine, "readings": readings}
 
 
 def _has_no_gap(three: tuple[MachineClock, ...]) -> bool:

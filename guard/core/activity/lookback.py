@@ -81,11 +81,6 @@ def _quantile(ordered: Sequence[float], share: float) -> float:
     return ordered[max(0, ceil(share * len(ordered)) - 1)]
 
 
-def rhythm_minutes(seen: Rhythm) -> float | None:
-    """How far to look back for an agent of this rhythm; None if the rhythm does not tell."""
-    return None if seen.quiet_minutes is None else ceil(seen.quiet_minutes * MARGIN)
-
-
 @dataclass(frozen=True)
 class AgentTerms:
     """What the settings have for a single agent; None where the general ones hold."""
@@ -125,12 +120,12 @@ def lookback(given: LookbackInput) -> Lookback:
         why = "the settings of this agent"
         return _own_lookback(given, given.setting, "agent_terms", why)
     bound = max(given.most, given.general)
-    wanted = rhythm_minutes(given.rhythm) if given.rhythm is not None else None
-    adapted, learned = min(wanted or 0.0, bound), min(given.learned or 0.0, bound)
+    quiet = given.rhythm.quiet_minutes if given.rhythm is not None else None
+    adapted, learned = min(ceil((quiet or 0) * MARGIN), bound), min(given.learned or 0.0, bound)
     if learned > given.general and learned >= adapted:
         return _own_lookback(given, learned, "learned", "learned from a false alarm")
-    if adapted > given.general and given.rhythm is not None:
-        why = f"its usual gaps are up to {given.rhythm.quiet_minutes:.0f} min"
+    if adapted > given.general:
+        why = f"its usual gaps are up to {quiet:.0f} min"
         return _own_lookback(given, adapted, "adapted", why)
     return Lookback(minutes=given.general, origin="general", why="the settings")
 

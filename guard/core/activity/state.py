@@ -1,6 +1,6 @@
 """The view of one watched agent: the prompts that it was sent, and the lessons from those that were not needed."""
 
-from typing import Any, Literal, assert_never, get_args
+from typing import Literal, assert_never, get_args
 
 from pydantic import Field
 
@@ -9,7 +9,7 @@ from guard.core.agents.baseline import baseline_key
 from guard.core.agents.events import Incarnation
 from guard.core.base.fast_models import entry_from
 from guard.core.base.fields import Count, Digest, Frozen, Id, Instant, Line
-from guard.core.log.view import Fold, ViewDocument, ViewKind
+from guard.core.log.view import FieldsFold, ViewDocument, ViewKind
 
 MOST_KEPT = 20
 
@@ -54,23 +54,18 @@ class WatchedAgent(ViewDocument):
         return baseline_key(self.task_id, self.agent_id)
 
 
-class WatchedAgentFold(Fold[WatchedAgent]):
+class WatchedAgentFold(FieldsFold[WatchedAgent]):
     document_class = WatchedAgent
 
     def __init__(self, key: str) -> None:
         super().__init__(key)
-        self._fields: dict[str, Any] = {
+        self._fields = {
             "resumes": (),
             "total_resumes": 0,
             "learned_lookback_minutes": None,
             "false_alarms": (),
             "forgotten_at": None,
         }
-
-    def restore(self, document: WatchedAgent) -> None:
-        self.reached = document.position()
-        own = ("task_id", "agent_id", *self._fields)
-        self._fields = {name: getattr(document, name) for name in own}
 
     def apply(self, event: events.WatchEvent) -> None:
         self._fields |= {"task_id": event.task_id, "agent_id": event.agent_id}
@@ -98,9 +93,6 @@ class WatchedAgentFold(Fold[WatchedAgent]):
             one.model_copy(update={"false_alarm": True}) if one.at == event.resumed_at else one
             for one in self._fields["resumes"]
         )
-
-    def contents(self) -> dict[str, Any]:
-        return dict(self._fields)
 
 
 WATCHED_AGENT: ViewKind[WatchedAgent, WatchedAgentFold] = ViewKind(

@@ -71,11 +71,13 @@ def category(
     return "critical" if hours <= AUTO_RESUME_HOURS else "auto_resume"
 
 
-def status_text(report: StatusReport) -> str:
+def counts_line(report: StatusReport) -> str:
     counts = f"{report.active_agents} active, {report.completed_agents} completed"
-    lines = [
-        f"{counts}, {report.total_agents_spawned} spawned in {plural(len(report.tasks), 'task')}"
-    ]
+    return f"{counts}, {report.total_agents_spawned} spawned in {plural(len(report.tasks), 'task')}"
+
+
+def status_text(report: StatusReport) -> str:
+    lines = [counts_line(report)]
     lines += [
         f"task {one.task_id}: {one.active_count} active, {one.completed_count} completed, "
         f"{one.total_spawned} spawned"
@@ -83,11 +85,7 @@ def status_text(report: StatusReport) -> str:
     ]
     if report.outage is not None:
         lines.append(report.outage.summary)
-    return "\n".join([*lines, *_surveyed_rows(report.agents)])
-
-
-def _surveyed_rows(agents: Sequence[SurveyedAgent]) -> list[str]:
-    return align_rows([cells(agent) for agent in agents])
+    return "\n".join([*lines, *align_rows([cells(agent) for agent in report.agents])])
 
 
 def cells(agent: SurveyedAgent) -> tuple[str, ...]:

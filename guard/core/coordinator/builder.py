@@ -240,21 +240,10 @@ _KEYED = {
     "pending_delegation_requests": "request_id",
     "outbox": "item_id",
 }
-_MAPS = (
-    "failed_audits",
-    "active_supporting_agents",
-    "supporting_agent_stats",
-    "pending_expansions",
-    "expanded_tasks",
-    "task_commits",
-    "failure_patterns",
-    "active_agents",
-    "setbacks",
-)
 _INNER = ("tasks", "dependents", "missing", "rank", "own")
-_PLAIN = tuple(
-    one.name for one in fields(Board) if one.name not in (*_LISTS, *_KEYED, *_MAPS, *_INNER)
-)
+_AS_IN_THE_DOCUMENT = [one for one in fields(Board) if one.name not in (*_LISTS, *_KEYED, *_INNER)]
+_MAPS = tuple(one.name for one in _AS_IN_THE_DOCUMENT if one.default_factory is dict)
+_PLAIN = tuple(one.name for one in _AS_IN_THE_DOCUMENT if one.name not in _MAPS)
 
 E = TypeVar("E", bound=PlanEvent)
 Changes = dict[type[PlanEvent], Callable[[Board, Any], None]]

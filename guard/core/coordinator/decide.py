@@ -122,11 +122,7 @@ def record_usage(
     return [checked]
 
 
-def _shorten_cause(cause: str) -> str:
-    return shorten(cause, _MOST_CAUSE)
-
-
-@leads_to(upkeep_events.FailurePatternRecorded, cause=_shorten_cause)
+@leads_to(upkeep_events.FailurePatternRecorded, cause=lambda cause: shorten(cause, _MOST_CAUSE))
 def record_failure_pattern(
     state: Coordinator,
     _terms: DecisionTerms,

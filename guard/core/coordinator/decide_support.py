@@ -16,11 +16,9 @@ _OPEN = ("available", "blocked", "pending_expansion")
 """A task in one of these places has no agent that works on it."""
 
 
-def _distinct(tasks: tuple[str, ...]) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(tasks))
-
-
-@leads_to(agent_events.TaskQualityAssessment, needs_expansion=_distinct)
+@leads_to(
+    agent_events.TaskQualityAssessment, needs_expansion=lambda tasks: tuple(dict.fromkeys(tasks))
+)
 def assess_tasks(
     state: Coordinator, _terms: DecisionTerms, *, needs_expansion: tuple[str, ...] = ()
 ) -> list[Draft]:
@@ -278,11 +276,9 @@ def fail_support(
     return [failed, *_start_queued(state, run_id, run, terms)]
 
 
-def _cut_guidance(guidance: str) -> str:
-    return guidance[:_MOST_GUIDANCE]
-
-
-@leads_to(agent_events.SupportingAgentOutOfScope, guidance=_cut_guidance)
+@leads_to(
+    agent_events.SupportingAgentOutOfScope, guidance=lambda guidance: guidance[:_MOST_GUIDANCE]
+)
 def decline_support(
     state: Coordinator,
     terms: DecisionTerms,

@@ -82,15 +82,14 @@ class DecisionTerms:
 
     def events(self, drafts: Iterable[Draft]) -> tuple[CoordinatorEvent, ...]:
         return tuple(
-            draft(at=self.now, id=self._id(number))
+            draft(
+                at=self.now, id=numbered_id(self.event_id, number) if number > 1 else self.event_id
+            )
             for number, draft in enumerate(drafts, self.made + 1)
         )
 
     def after(self, made: int) -> "DecisionTerms":
         return replace(self, made=made)
-
-    def _id(self, number: int) -> str:
-        return self.event_id if number == 1 else numbered_id(self.event_id, number)
 
 
 def numbered_id(event_id: str, number: int) -> str:

@@ -65,12 +65,15 @@ def _task(draft: PlanDraft, box: Box, name: str, title: str, within: int | None)
     if found:
         title, details = _details(draft, box.line, title, found[-1])
     depends = [normalize_name(one) for one in details.get("depends", "").split(",")]
+    priority = details.get("priority", "0")
     return TaskDraft(
         line=box.line,
         name=name,
         title=title,
         depends=tuple(one for one in depends if one),
-        priority=_priority(draft, box.line, details.get("priority", "0")),
+        priority=draft.check_priority(
+            box.line, int(priority) if _PRIORITY.fullmatch(priority) else priority
+        ),
         ticked=box.done,
         within=within,
     )
@@ -92,10 +95,6 @@ def _details(
             draft.complain(line, f"{what} {quote_name(key)} in the bracket")
         details[key] = value.strip()
     return title[: bracket.start()].strip(), details
-
-
-def _priority(draft: PlanDraft, line: int, text: str) -> int:
-    return draft.check_priority(line, int(text) if _PRIORITY.fullmatch(text) else text)
 
 
 def _read_supporting(draft: PlanDraft, text: str) -> None:

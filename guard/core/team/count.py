@@ -46,7 +46,12 @@ def team_at(state: TeamState, moment: Moment) -> TeamState:
     over = {one.member for one in expired_members(state, moment)}
     if not over:
         return state
-    members = [_expire_member(one, moment) if one.member in over else one for one in state.members]
+    members = [
+        one.mark_left(moment.now, "lease_expired", _describe_silence(one, moment))
+        if one.member in over
+        else one
+        for one in state.members
+    ]
     members.sort(key=lambda one: not one.counts)
     count = sum(one.counts for one in members)
     return state.model_copy(update={"members": tuple(members), "active_teammate_count": count})
@@ -65,10 +70,6 @@ def team_in_iteration(state: TeamState, scope: Scope) -> TeamState:
         "active_team_name": state.active_team_name if members else None,
     }
     return state.model_copy(update=news)
-
-
-def _expire_member(member: Member, moment: Moment) -> Member:
-    return member.mark_left(moment.now, "lease_expired", _describe_silence(member, moment))
 
 
 def _is_fresh(member: Member, moment: Moment) -> bool:
