@@ -10,7 +10,8 @@ from benchmarks.replay import parse, replay
 from guard.core.coordinator.decide import decide, load_plan
 from guard.core.coordinator.decide_agents import crash_agent, dispatch_agent, record_checkpoint
 from guard.core.coordinator.decide_tasks import dispatch_developer, fail_audit, submit_for_audit
-from guard.core.coordinator.requests import CoordinatorLimits, DecisionTerms, Refusal, Request
+from guard.core.coordinator.requests import DecisionTerms, Refusal, Request
+from guard.core.coordinator.settings import CoordinatorSettings
 from guard.core.coordinator.state import Coordinator, empty_state, fold_onto
 from guard.core.coordinator.task_events import CoordinatorEvent
 from guard.core.coordinator.tick import tick
@@ -67,7 +68,7 @@ def _asked(state: Coordinator, *asked: Request) -> tuple[Coordinator, list[Coord
             state,
             request,
             DecisionTerms(
-                MOMENT, f"{request.kind.events[0].__name__}-{number}", CoordinatorLimits(), None
+                MOMENT, f"{request.kind.events[0].__name__}-{number}", CoordinatorSettings(), None
             ),
         )
         assert not isinstance(decided, Refusal), decided
@@ -87,7 +88,7 @@ def _ticking(tasks: int) -> float:
     begun = process_time()
     state, _ = _asked(empty_state(), request)
     found = tick(
-        state, DecisionTerms(MOMENT, "tick", CoordinatorLimits(), None), lambda _agent: False
+        state, DecisionTerms(MOMENT, "tick", CoordinatorSettings(), None), lambda _agent: False
     )
-    assert len(found) == CoordinatorLimits().active_developers
+    assert len(found) == CoordinatorSettings().active_developers
     return process_time() - begun

@@ -18,6 +18,7 @@ from guard.core.activity.learn import lesson_from_signs
 from guard.core.activity.lookback import MAX_LOOKBACK_MINUTES, MOST_SIGNS
 from guard.core.activity.noise import NOISE_PATTERNS
 from guard.core.activity.outages import LastSeen, Outage, OutageRules, find_outage
+from guard.core.activity.settings import ActivitySettings
 from guard.core.activity.sources import LOOKBACK_MINUTES
 from guard.core.activity.state import WatchedAgent, WatchedAgentFold
 from guard.core.log.record import Position
@@ -82,6 +83,7 @@ class Monitor:
         self.machine = lives[0].machine
         self.agents = [Watched(life) for life in lives]
         self.rules = rules
+        self._settings = ActivitySettings(adaptive=rules.adaptive)
         self.held: list[Outage] = []
         self._readings: list[MachineClock] = []
 
@@ -110,7 +112,7 @@ class Monitor:
 
     def _look_at(self, agent: Watched, at: float, now: datetime, known: tuple[Gap, ...]) -> _Look:
         seen = _seen(agent, at, now)
-        given = JudgeInput(adaptive=self.rules.adaptive, watched=agent.view, gaps=known)
+        given = JudgeInput(self._settings, watched=agent.view, gaps=known)
         verdict = judge(seen, agent.history[-MOST_SIGNS:], now, given)
         last = max((one.at for one in seen if is_real(one, now, verdict.terms)), default=None)
         active, back = verdict.assessment.is_active, verdict.lookback.minutes

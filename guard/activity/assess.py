@@ -11,10 +11,7 @@ from guard.core.activity.assess import assess
 from guard.core.activity.events import ActivityForgotten, FalseAlarmLearned
 from guard.core.activity.judge import JudgeInput, Judgement, initial_terms, judge
 from guard.core.activity.learn import Lesson, lesson_from_person, lesson_from_signs
-from guard.core.activity.lookback import parse_agent_terms
-from guard.core.activity.noise import NOISE_PATTERNS
 from guard.core.activity.report import ActivityReport, activity_report
-from guard.core.activity.settings import split_list
 from guard.core.activity.state import WATCHED_AGENT, WatchedAgent
 from guard.core.agents.agent import ACTIVE, Agent
 from guard.core.agents.baseline import baseline_key
@@ -33,27 +30,15 @@ def look(
     subject: AgentSubject, *, lookback_minutes: float | None = None, all_sources: bool = False
 ) -> Look:
     """Collect the signs of one agent and judge it by them; an agent that has ended is not at work."""
-    given = _judge_input(subject, lookback_minutes)
-    if subject.agent.status not in ACTIVE:
+    agent = subject.agent
+    given = JudgeInput(
+        subject.settings, agent.agent_id, lookback_minutes, subject.watched, subject.gaps
+    )
+    if agent.status not in ACTIVE:
         return _judge_ended(subject, given)
     signs = collect(subject, initial_terms(given), all_sources=all_sources)
     found = judge(signs.signals, signs.history, subject.now, given)
     return Look(**vars(found), collected=signs)
-
-
-def _judge_input(subject: AgentSubject, lookback_minutes: float | None) -> JudgeInput:
-    settings = subject.settings
-    return JudgeInput(
-        general_minutes=settings.lookback_minutes,
-        max_minutes=settings.max_lookback_minutes,
-        min_confidence=settings.min_confidence,
-        noise_patterns=(*NOISE_PATTERNS, *split_list(settings.noise_patterns)),
-        adaptive=settings.adaptive,
-        agent_terms=parse_agent_terms(settings.agent_terms).get(subject.agent.agent_id),
-        option_minutes=lookback_minutes,
-        watched=subject.watched,
-        gaps=subject.gaps,
-    )
 
 
 def _judge_ended(subject: AgentSubject, given: JudgeInput) -> Look:

@@ -4,7 +4,6 @@ import os
 from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
-from datetime import timedelta
 
 from guard.claims.changes import current_ground
 from guard.context.ids import check_id, new_id
@@ -19,7 +18,6 @@ from guard.core.coordinator.decide_tasks import base_of, dispatch_developer, pas
 from guard.core.coordinator.entries import ActiveAgent
 from guard.core.coordinator.requests import (
     AuditedCommit,
-    CoordinatorLimits,
     DecisionTerms,
     Refusal,
     Request,
@@ -39,17 +37,6 @@ _MOST_FILES = 1000
 _HEADS = "refs/heads/"
 
 
-def coordinator_limits(guard: Invocation) -> CoordinatorLimits:
-    settings = guard.users_config.settings.coordinator
-    return CoordinatorLimits(
-        active_developers=settings.active_developers,
-        remediation_attempts=settings.remediation_attempts,
-        agent_timeout=timedelta(minutes=settings.agent_timeout_minutes),
-        redispatch_limit=settings.redispatch_limit,
-        max_concurrent_per_agent=settings.max_concurrent_per_agent,
-    )
-
-
 def decision_terms(
     guard: Invocation, event_id: str | None, *, looks: bool = False
 ) -> DecisionTerms:
@@ -57,7 +44,7 @@ def decision_terms(
     return DecisionTerms(
         moment.now,
         event_id or new_id(),
-        coordinator_limits(guard),
+        guard.users_config.settings.coordinator,
         _head(guard) if looks else None,
         boot_seconds=moment.boot_seconds,
         boot_id=moment.boot_id,

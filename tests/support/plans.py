@@ -1,17 +1,17 @@
 """Plans and coordinators made short."""
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
 
 from guard.core.coordinator.decide import Decision, decide, load_plan
 from guard.core.coordinator.requests import (
     AuditedCommit,
-    CoordinatorLimits,
     DecisionTerms,
     Refusal,
     Request,
 )
+from guard.core.coordinator.settings import CoordinatorSettings
 from guard.core.coordinator.state import Coordinator, CoordinatorFold, empty_state, fold_onto
 from guard.core.coordinator.task_events import CoordinatorEvent
 from guard.core.coordinator.tick import tick
@@ -41,7 +41,7 @@ def plan(*tasks: PlanTask, agents: tuple[SupportingAgent, ...] = ()) -> Request:
 class Desk:
     """A coordinator without a disk: what it is asked, it decides and folds."""
 
-    limits: CoordinatorLimits = field(default_factory=CoordinatorLimits)
+    limits: CoordinatorSettings = field(default_factory=CoordinatorSettings)
     now: datetime = MOMENT
     state: Coordinator = field(default_factory=empty_state)
     log: list[CoordinatorEvent] = field(default_factory=list)
@@ -93,7 +93,7 @@ class Desk:
         return self
 
     def knob(self, **limits: Any) -> None:
-        self.limits = replace(self.limits, **limits)
+        self.limits = self.limits.model_copy(update=limits)
 
     def folded(self) -> Coordinator:
         """The state from the log alone."""

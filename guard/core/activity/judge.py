@@ -4,19 +4,19 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
 
-from guard.core.activity.assess import MIN_CONFIDENCE, ActivityTerms, Assessment, Signal, assess
+from guard.core.activity.assess import ActivityTerms, Assessment, Signal, assess
 from guard.core.activity.clocks import Gap, window_start
 from guard.core.activity.lookback import (
-    MAX_LOOKBACK_MINUTES,
     AgentTerms,
     Lookback,
     LookbackInput,
     Rhythm,
     lookback,
+    parse_agent_terms,
     rhythm,
 )
 from guard.core.activity.noise import NOISE_PATTERNS
-from guard.core.activity.sources import LOOKBACK_MINUTES
+from guard.core.activity.settings import ActivitySettings, split_list
 from guard.core.activity.state import WatchedAgent
 
 
@@ -24,15 +24,15 @@ from guard.core.activity.state import WatchedAgent
 class JudgeInput:
     """The settings, options and lessons that an agent is judged by, besides its signs."""
 
-    general_minutes: float = LOOKBACK_MINUTES
-    max_minutes: float = MAX_LOOKBACK_MINUTES
-    min_confidence: float = MIN_CONFIDENCE
-    noise_patterns: tuple[str, ...] = NOISE_PATTERNS
-    adaptive: bool = True
-    agent_terms: AgentTerms | None = None
+    settings: ActivitySettings
+    agent_id: str = ""
     option_minutes: float | None = None
     watched: WatchedAgent | None = None
     gaps: tuple[Gap, ...] = ()
+
+    @property
+    def agent_terms(self) -> AgentTerms:
+        return parse_agent_terms(self.settings.agent_terms).get(self.agent_id, AgentTerms())
 
 
 @dataclass(frozen=True)
@@ -52,7 +52,7 @@ def judge(
     sent = given.watched.resumes if given.watched is not None else ()
     # A pause that ended in a prompt that was needed is a stall, not a rhythm.
     needed = [one.at for one in sent if not one.false_alarm]
-    found = rhythm(history, given.max_minutes, needed)
+    found = rhythm(history, given.settings.max_lookback_minutes, needed)
     back = lookback(_lookback_input(given, found))
     terms = _terms(given, back)
     since = window_start(now, back.minutes, given.gaps)
@@ -67,21 +67,21 @@ def initial_terms(given: JudgeInput) -> ActivityTerms:
 def _lookback_input(given: JudgeInput, found: Rhythm | None) -> LookbackInput:
     watched = given.watched
     return LookbackInput(
-        general=given.general_minutes,
-        most=given.max_minutes,
+        general=given.settings.lookback_minutes,
+        most=given.settings.max_lookback_minutes,
         option=given.option_minutes,
-        setting=given.agent_terms.lookback_minutes if given.agent_terms is not None else None,
+        setting=given.agent_terms.lookback_minutes,
         learned=watched.learned_lookback_minutes if watched is not None else None,
-        rhythm=found if given.adaptive else None,
+        rhythm=found if given.settings.adaptive else None,
     )
 
 
 def _terms(given: JudgeInput, back: Lookback) -> ActivityTerms:
-    least = given.agent_terms.min_confidence if given.agent_terms is not None else None
+    settings, least = given.settings, given.agent_terms.min_confidence
     return ActivityTerms(
         lookback_minutes=back.minutes,
-        min_confidence=given.min_confidence if least is None else least,
-        noise_patterns=given.noise_patterns,
+        min_confidence=settings.min_confidence if least is None else least,
+        noise_patterns=(*NOISE_PATTERNS, *split_list(settings.noise_patterns)),
         pace=back.pace,
         gaps=given.gaps,
     )

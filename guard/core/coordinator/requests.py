@@ -13,6 +13,7 @@ from pydantic.fields import FieldInfo
 
 from guard.core.base.fields import Frozen
 from guard.core.coordinator.event_base import PlanEvent
+from guard.core.coordinator.settings import CoordinatorSettings
 from guard.core.coordinator.state import Coordinator
 from guard.core.coordinator.task_events import CoordinatorEvent
 from guard.core.log.events import BaseEvent
@@ -22,17 +23,6 @@ Draft = Callable[..., CoordinatorEvent]
 """An event that still lacks its id and time: a `functools.partial` of its class."""
 _DIGEST = 10
 SHOW = "`guard plan show` tells where every task stands"
-
-
-@dataclass(frozen=True)
-class CoordinatorLimits:
-    """The coordinator's limits from the user's settings."""
-
-    active_developers: int = 3
-    remediation_attempts: int = 3
-    agent_timeout: timedelta = timedelta(minutes=15)
-    redispatch_limit: int = 3
-    max_concurrent_per_agent: int = 2
 
 
 @dataclass(frozen=True)
@@ -59,7 +49,7 @@ class DecisionTerms:
     now: datetime
     event_id: str
     """The id of the first event; later ones get a number after it."""
-    limits: CoordinatorLimits = field(default_factory=CoordinatorLimits)
+    limits: CoordinatorSettings = field(default_factory=CoordinatorSettings)
     head: str | None = None
     """The commit of HEAD; None before the first commit and without a repository."""
     commit: AuditedCommit | None = None
@@ -69,14 +59,13 @@ class DecisionTerms:
     made: int = 0
     """How many events of this request were made before."""
 
-    def timeout(self, given: timedelta | None = None) -> Timeout:
+    def timeout(self, minutes: float | None = None) -> Timeout:
         """Return the time limit of an agent that begins now, on both clocks; by default the configured one."""
-        given = given or self.limits.agent_timeout
+        limit = timedelta(minutes=minutes or self.limits.agent_timeout_minutes)
+        boot_end = self.boot_seconds + limit.total_seconds()
         return {
-            "timeout_at": self.now + given,
-            "timeout_boot_seconds": self.boot_seconds + given.total_seconds()
-            if self.boot_id is not None
-            else None,
+            "timeout_at": self.now + limit,
+            "timeout_boot_seconds": boot_end if self.boot_id is not None else None,
             "timeout_boot_id": self.boot_id,
         }
 

@@ -81,7 +81,7 @@ def _end_times(
             continue
         because = _reason_to_wait(agent_id, agent, is_at_work)
         if because is not None:
-            more = terms.timeout(terms.limits.agent_timeout / 2)
+            more = terms.timeout(terms.limits.agent_timeout_minutes / 2)
             extended = partial(
                 agent_events.AgentTimeoutExtended, agent_id=agent_id, because=because, **more
             )

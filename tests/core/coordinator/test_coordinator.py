@@ -46,7 +46,8 @@ from guard.core.coordinator.decide_tasks import (
     pass_audit,
     submit_for_audit,
 )
-from guard.core.coordinator.requests import AuditedCommit, CoordinatorLimits, Refusal, Request
+from guard.core.coordinator.requests import AuditedCommit, Refusal, Request
+from guard.core.coordinator.settings import CoordinatorSettings
 from guard.core.coordinator.state import CHANGES, Coordinator, CoordinatorFold, task_statuses
 from guard.core.coordinator.task_events import CoordinatorEvent
 from tests.support.plans import BASE, HEAD, Desk, expert, plan, task
@@ -633,7 +634,7 @@ def test_a_hint_has_a_command_that_can_be_typed(name: str, word: str) -> None:
 
 
 def test_the_question_about_a_task_calls_it_as_the_plan_spells_it() -> None:
-    desk = Desk(limits=CoordinatorLimits(redispatch_limit=0))
+    desk = Desk(limits=CoordinatorSettings(redispatch_limit=0))
     desk.does(SPELLED, *TAKEN[1:], crash_agent(agent_id="dev-1"))
     (question,) = desk.state.pending_divine_questions
     assert question.question == "agents on task A.1 were lost 1 times; the last was dev-1"
