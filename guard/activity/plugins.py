@@ -168,16 +168,13 @@ class CollectorPlugin:
 
 
 def _public_subject(subject: AgentSubject) -> TheirSubject:
-    agent = subject.agent
+    names = ("agent_id", "task_id", "pid", "tmux_session")
     return TheirSubject(
-        agent_id=agent.agent_id,
-        task_id=agent.task_id,
+        **{name: getattr(subject.agent, name) for name in names},
         root=subject.root,
         alone=subject.is_alone,
         since=subject.since,
         now=subject.now,
-        pid=agent.pid,
-        tmux_session=agent.tmux_session,
         session=subject.session[1] if subject.session else None,
     )
 

@@ -3,7 +3,7 @@
 import os
 from collections.abc import Callable
 from datetime import datetime
-from typing import TypeVar, cast, get_args
+from typing import Any, TypeVar, get_args
 
 import click
 
@@ -86,22 +86,13 @@ def allow(guard: Invocation, pid: int | None, form: str) -> int:
 @click.option("--denied", is_flag=True, help="The iteration ended because permissions were denied.")
 @click.option("--rescued", is_flag=True, help="Work of the iteration had to be rescued.")
 @prints_report
-def record(
-    guard: Invocation,
-    status: str,
-    reason: str,
-    fingerprint: str,
-    denied: bool,
-    rescued: bool,
-    form: str,
-) -> None:
+def record(guard: Invocation, /, form: str, **outcome: Any) -> None:
     """Record how an iteration ended.
 
     For loops of your own; `guard run` does it by itself. `timeout` raises the streak that opens the breaker,
     `complete` resets it. The exit code is 0 even if the breaker opens: ask `guard breaker allow`.
     """
-    outcome = Outcome(cast(Status, status), reason, fingerprint, denied, rescued)
-    _change(guard, form, breaker.record_outcome, outcome)
+    _change(guard, form, breaker.record_outcome, Outcome(**outcome))
 
 
 @command.command("trip")

@@ -8,7 +8,6 @@ import click
 from guard.check.text import summary_line
 from guard.commands import options
 from guard.context.invocation import Invocation
-from guard.context.output import format_option
 from guard.core.base.text import plural
 from guard.core.check.report import CheckReport
 from guard.core.run.report import LoopReport
@@ -36,12 +35,7 @@ _FILE = click.Path(dir_okay=False, path_type=Path)
     metavar="F",
     help="Stop when this markdown file has no open box, not counting boxes in code or under Optional.",
 )
-@options.check_options
-@options.run_options
-@format_option
-@options.words_argument
-@click.pass_obj
-@options.settles_rollbacks
+@options.runs_agent
 def command(guard: Invocation, /, words: tuple[str, ...], form: str, **told: Any) -> int:
     """Run the agent again and again, until the work is done or a person is needed.
 

@@ -193,6 +193,12 @@ words_argument = click.argument(
 """The command that starts the agent."""
 
 
+def runs_agent(function: Callable[..., int]) -> Callable[..., int]:
+    """Add the options of a command that runs the agent, and the agent's command line."""
+    callback = click.pass_obj(settles_rollbacks(function))
+    return stack(check_options, run_options, format_option, words_argument)(callback)
+
+
 def max_time_option(text: str) -> Callable[[F], F]:
     return click.option("--max-time", type=Seconds(0.001, MONTH_SECONDS), metavar="S", help=text)
 

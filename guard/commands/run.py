@@ -8,18 +8,12 @@ import click
 from guard.check.text import verdict_text
 from guard.commands import options
 from guard.context.invocation import Invocation
-from guard.context.output import format_option
 from guard.core.check.report import EXIT_OF
 
 
 @click.command("run", context_settings={"ignore_unknown_options": False})
 @options.max_time_option("Stop the agent after S seconds, and check what it left.")
-@options.check_options
-@options.run_options
-@format_option
-@options.words_argument
-@click.pass_obj
-@options.settles_rollbacks
+@options.runs_agent
 def command(
     guard: Invocation, /, words: tuple[str, ...], max_time: float | None, form: str, **told: Any
 ) -> int:

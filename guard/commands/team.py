@@ -1,6 +1,6 @@
 """`guard team`."""
 
-from typing import Any, cast, get_args
+from typing import Any, get_args
 
 import click
 
@@ -79,24 +79,17 @@ def command() -> None:
 @_session
 @prints_report
 def spawn(
-    guard: Invocation,
-    team: str | None,
-    member: str,
-    kind: str,
-    description: str,
-    lease: float | None,
-    session: str | None,
-    form: str,
+    guard: Invocation, /, lease: float | None, session: str | None, form: str, **given: Any
 ) -> None:
     """Count a helper, before it is started.
 
     Call this first, then start the helper; `guard team leave --because spawn_failed` takes it back. Spawning a
     member again begins a new incarnation, whose number is printed.
     """
-    joined = Joined(member, cast(Kind, kind), description, team, told_by="command")
+    joined = Joined(**given, told_by="command")
     scope = team_scope(guard, session)
     recorded = teams.record_change(guard, scope, joined, lease)
-    _tell(guard, scope, recorded.state, "joined", member, form)
+    _tell(guard, scope, recorded.state, "joined", joined.member, form)
 
 
 @command.command("leave")
@@ -107,20 +100,13 @@ def spawn(
 @_incarnation
 @_session
 @prints_report
-def leave(
-    guard: Invocation,
-    member: str,
-    because: str,
-    incarnation: int | None,
-    session: str | None,
-    form: str,
-) -> None:
+def leave(guard: Invocation, /, session: str | None, form: str, **given: Any) -> None:
     """Stop counting a helper.
 
     A late report, after the helper's end or of an earlier incarnation, changes nothing. Exit code 1 if the team has
     no such member.
     """
-    _of_member(guard, MemberLeft(member, cast(LeftBecause, because), incarnation), session, form)
+    _of_member(guard, MemberLeft(**given), session, form)
 
 
 @command.command("alive")
@@ -129,19 +115,12 @@ def leave(
 @_incarnation
 @_session
 @prints_report
-def alive(
-    guard: Invocation,
-    member: str,
-    idle: bool,
-    incarnation: int | None,
-    session: str | None,
-    form: str,
-) -> None:
+def alive(guard: Invocation, /, session: str | None, form: str, **given: Any) -> None:
     """Record a sign of life of a helper, which renews its lease.
 
     Exit code 1 if the team has no such member.
     """
-    _of_member(guard, Alive(member, idle, incarnation), session, form)
+    _of_member(guard, Alive(**given), session, form)
 
 
 @command.command("clear")

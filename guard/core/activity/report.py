@@ -13,6 +13,7 @@ from guard.core.activity.sources import AnySource, Tier, find_source
 from guard.core.activity.state import FalseAlarm, WatchedAgent
 from guard.core.agents.agent import Agent
 from guard.core.agents.events import AgentStatus
+from guard.core.base.fast_models import entry_from
 from guard.core.base.fields import Count, Frozen, Id, Instant, Line, Report
 from guard.core.base.text import escape, plural
 
@@ -97,13 +98,7 @@ def activity_report(
 
 def _show_signal(signal: Signal) -> ShownSignal:
     source = find_source(signal.source, signal.custom_tier)
-    return ShownSignal(
-        source=signal.source,
-        tier=source.tier,
-        confidence=source.confidence,
-        at=signal.at,
-        detail=signal.detail,
-    )
+    return entry_from(ShownSignal, signal, tier=source.tier, confidence=source.confidence)
 
 
 def activity_text(report: ActivityReport) -> str:
