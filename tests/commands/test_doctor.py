@@ -154,7 +154,7 @@ def test_a_workspace_that_another_holds(repository: Path, workspace: Path) -> No
         fcntl.flock(lock, fcntl.LOCK_EX)
         checks = doctor("--workspace", workspace)
     assert "workspace" in problems(checks)
-    assert f"it is held by pid {os.getpid()}" in checks["workspace"]["found"]
+    assert f"held by pid {os.getpid()}" in checks["workspace"]["found"]
 
 
 def test_a_damaged_log(repository: Path, workspace: Path) -> None:
