@@ -43,19 +43,10 @@ def _helper() -> None:
 
 
 def _limited() -> None:
-    message = "You've hit your 5-hour limit · resets 5am (UTC)"
-    print(
-        json.dumps(
-            {
-                "type": "result",
-                "subtype": "success",
-                "is_error": True,
-                "result": message,
-                "api_error": "usage_limit_reached",
-                "session_id": "demo",
-            }
-        )
-    )
+    result = {"type": "result", "subtype": "success", "is_error": True, "session_id": "demo"}
+    result["result"] = "You've hit your 5-hour limit · resets 5am (UTC)"
+    result["api_error"] = "usage_limit_reached"
+    print(json.dumps(result))
     sys.exit(1)
 
 

@@ -43,6 +43,10 @@ class Value:
     def get(self, key: str) -> "Value | None":
         return next((entry.value for entry in self.entries if entry.key == key), None)
 
+    def entry(self, key: str) -> "JsonEntry":
+        """Return the entry of a key that is known to be there."""
+        return next(entry for entry in self.entries if entry.key == key)
+
 
 @dataclass(frozen=True, slots=True)
 class JsonEntry:

@@ -140,20 +140,12 @@ def _events(document: Document, cli: AgentCli) -> Iterator[str]:
             yield event
 
 
-def _hooks_value(document: Document) -> Value:
-    found = document.root.get(HOOKS)
-    assert found is not None
-    return found
-
-
 def _items(document: Document, event: str) -> Value:
-    found = _hooks_value(document).get(event)
-    assert found is not None
-    return found
+    return document.root.entry(HOOKS).value.entry(event).value
 
 
 def _with_event(document: Document, cli: AgentCli, event: str, command: str) -> Document:
-    hooks, wanted = _hooks_value(document), cli.item(event, command)
+    hooks, wanted = document.root.entry(HOOKS).value, cli.item(event, command)
     items = hooks.get(event)
     if items is None:
         return parse(json_edit.add(document, hooks, event, [wanted]))
@@ -205,14 +197,14 @@ def _without_event(document: Document, cli: AgentCli, event: str, origin: Origin
     bare = json_edit.interior(document, _items(document, event)) is not None
     if not bare or f"{HOOKS}.{event}" in origin.empty:
         return document
-    hooks = _hooks_value(document)
-    entry = next(one for one in hooks.entries if one.key == event)
-    return parse(json_edit.remove(document, hooks, entry, origin.empty.get(HOOKS, "")))
+    hooks = document.root.entry(HOOKS).value
+    blank = origin.empty.get(HOOKS, "")
+    return parse(json_edit.remove(document, hooks, hooks.entry(event), blank))
 
 
 def _without_hooks(document: Document, origin: Origin) -> Document:
     root = document.root
-    entry = next(one for one in root.entries if one.key == HOOKS)
+    entry = root.entry(HOOKS)
     if json_edit.interior(document, entry.value) is None or HOOKS in origin.empty:
         return document
     return parse(json_edit.remove(document, root, entry, origin.empty.get("", "")))
@@ -222,8 +214,7 @@ def _remainder(document: Document, cli: AgentCli, origin: Origin) -> str | None:
     # None if the file should go.
     if origin.bare and document.root.data == dict(cli.skeleton):
         for key in cli.skeleton:
-            entry = next(one for one in document.root.entries if one.key == key)
-            blank = origin.empty.get("", "")
+            entry, blank = document.root.entry(key), origin.empty.get("", "")
             document = parse(json_edit.remove(document, document.root, entry, blank))
     text, root = document.text, document.root
     alone = not document.has_comments(0, len(text)) and root.data in ({}, dict(cli.skeleton))

@@ -10,6 +10,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from guard.errors import ConfigProblem, GuardError, StoreUnavailable
+from guard.system.foreign_files import read_regular
 from guard.system.private_files import close, write_all
 
 MOST_BYTES = 1024 * 1024
@@ -33,16 +34,11 @@ def resolve(path: Path, root: Path | None) -> Path:
 
 def read_text(path: Path) -> str | None:
     try:
-        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+        data = read_regular(path, MOST_BYTES)
     except FileNotFoundError:
         return None
     except OSError as error:
         raise _cannot("read", path, error) from None
-    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-        close(descriptor)
-        raise ConfigProblem(f"{path} is not a regular file", "fix it, or move it away")
-    with open(descriptor, "rb") as file:
-        data = file.read(MOST_BYTES + 1)
     if len(data) > MOST_BYTES:
         raise ConfigProblem(f"{path} is larger than {MOST_BYTES} bytes", "fix it, or move it away")
     try:
@@ -171,6 +167,7 @@ def _sync(folder: Path) -> None:
 
 
 def _cannot(what: str, path: Path, error: OSError) -> ConfigProblem:
-    is_full = error.errno in (errno.ENOSPC, errno.EDQUOT)
-    hint = "make room on its disk" if is_full else "check its permissions"
+    hints = dict.fromkeys((errno.ENOSPC, errno.EDQUOT), "make room on its disk")
+    hints[errno.EINVAL] = "fix it, or move it away"
+    hint = hints.get(error.errno or 0, "check its permissions")
     return ConfigProblem(f"cannot {what} {path}: {error.strerror}", hint)

@@ -139,15 +139,7 @@ def _run_if_unchanged(pane: Pane, command: str) -> None:
     # The server itself compares the state, in the same step as the command.
     fields = "/".join(f"#{{?{name},#{{{name}}},0}}" for name in _STATE)
     condition = f"#{{==:{fields},{'/'.join(pane.state)}}}"
-    done = tmux.call_tmux(
-        pane.socket_path,
-        "if-shell",
-        "-F",
-        "-t",
-        pane.pane_id,
-        condition,
-        command,
-        "display-message -p changed",
-    )
+    words = ("if-shell", "-F", "-t", pane.pane_id, condition, command, "display-message -p changed")
+    done = tmux.call_tmux(pane.socket_path, *words)
     if done.code != 0 or done.stdout.strip() or done.stderr.strip():
         raise CannotPaste("the pane has changed in the meantime")

@@ -102,30 +102,26 @@ class GlobalRegistryFold(_RosterFold[GlobalRegistry]):
 
     def __init__(self, key: str) -> None:
         super().__init__(key)
-        self._keep = KEEP_FINISHED
+        self.keep_finished = KEEP_FINISHED
         self._finished: dict[tuple[str, str], None] = {}
         """In the order of their ends: the oldest is dropped first."""
 
-    @property
-    def keep_finished(self) -> int:
-        return self._keep
-
     def restore(self, document: GlobalRegistry) -> None:
         super().restore(document)
-        self._keep = document.keep_finished
+        self.keep_finished = document.keep_finished
         ended = [agent for agent in document.agents if agent.status not in ACTIVE]
         self._finished = {(agent.task_id, agent.agent_id): None for agent in ended}
 
     def apply(self, event: RegistryEvent) -> None:
         if isinstance(event, RetentionSet):
-            self._keep = event.keep_finished
+            self.keep_finished = event.keep_finished
         else:
             name = (event.task_id, event.agent_id)
             if isinstance(event, AgentSpawned | AgentImported):
                 self._finished.pop(name, None)
             if self._roster.apply(event):
                 self._finished[name] = None
-        while len(self._finished) > self._keep:
+        while len(self._finished) > self.keep_finished:
             oldest = next(iter(self._finished))
             del self._finished[oldest]
             self._roster.forget(*oldest)
@@ -139,7 +135,7 @@ class GlobalRegistryFold(_RosterFold[GlobalRegistry]):
             "completed_agents": counts.completed,
             "total_agents_spawned": counts.spawned,
             "by_status": self._roster.statuses(),
-            "keep_finished": self._keep,
+            "keep_finished": self.keep_finished,
             "agents": (*active, *finished),
         }
 

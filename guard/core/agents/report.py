@@ -103,7 +103,18 @@ _MOST_FINDINGS = 20
 
 def agents_text(report: AgentsReport) -> str:
     counts = f"{report.active} active, {report.completed} completed, {report.spawned} spawned"
-    return "\n".join([counts, *_rows(report.agents)])
+    rows = [
+        (
+            agent.task_id,
+            agent.agent_id,
+            agent.status,
+            agent.liveness if agent.status in ACTIVE else "",
+            percent_text(agent.progress),
+            agent.message,
+        )
+        for agent in report.agents
+    ]
+    return "\n".join([counts, *align_rows(rows)])
 
 
 def transition_line(report: AgentReport) -> str:
@@ -114,21 +125,6 @@ def transition_line(report: AgentReport) -> str:
         f"{agent.status}; active in the task {report.active_count}, "
         f"in all tasks {report.active_agents}"
     )
-
-
-def _rows(agents: Sequence[ListedAgent]) -> list[str]:
-    rows = [
-        (
-            agent.task_id,
-            agent.agent_id,
-            agent.status,
-            agent.liveness if agent.status in ACTIVE else "",
-            percent_text(agent.progress),
-            agent.message,
-        )
-        for agent in agents
-    ]
-    return align_rows(rows)
 
 
 def align_rows(rows: Sequence[tuple[str, ...]]) -> list[str]:
