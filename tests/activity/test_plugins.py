@@ -119,7 +119,7 @@ def test_one_that_hangs_while_it_is_loaded_fails_alone(
 
 
 def test_one_that_hangs_is_not_asked_again(site: Path, subject: Look, tmp_path: Path) -> None:
-    note = f"open({str(tmp_path / 'calls')!r}, 'a').write('x')"
+    note = f"with open({str(tmp_path / 'calls')!r}, 'a') as calls: calls.write('x')"
     installed(site, "hangs", f"def told(subject):\n    {note}\n    time.sleep(600)\n    yield\n")
     for _ in range(200):
         assert len(asked(subject, collector_seconds=5).warnings) == 1

@@ -69,7 +69,7 @@ def test_git_timeout_is_how_long_a_call_of_git_may_take(
     begun: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     real = shutil.which("git")
-    script(tmp_path / "bin" / "git", f'sleep 60; exec {real} "$@"')
+    script(tmp_path / "bin" / "git", f'sleep 1; exec {real} "$@"')
     monkeypatch.setenv("PATH", f"{tmp_path / 'bin'}{os.pathsep}{os.environ['PATH']}")
     monkeypatch.setenv("GUARD_COMPLETION_CHECK__GIT_TIMEOUT_SECONDS", "0.3")
     result = run("check", "--no-probe", "--no-wait")
