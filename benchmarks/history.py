@@ -3,6 +3,7 @@
 from datetime import UTC, datetime, timedelta
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 from guard.core.agents.events import AgentClaimValidated, AgentSpawned, AgentUpdated
 from guard.core.claims.completion_validation import CompletionValidation
@@ -17,24 +18,24 @@ _BATCH, _CHANGE = 5000, 100
 _MESSAGE = "Found 5 key patterns in authentication code"
 
 
+def _common(number: int, tasks: int) -> dict[str, Any]:
+    """The fields that all events of one agent have."""
+    place = {"task_id": f"task-{number % tasks}", "agent_id": f"agent-{number}"}
+    return {"at": MOMENT, "incarnation": 1, **place}
+
+
 def spawned(number: int, tasks: int = 20) -> AgentSpawned:
     return AgentSpawned(
-        at=MOMENT,
         id=f"s{number}",
-        task_id=f"task-{number % tasks}",
-        agent_id=f"agent-{number}",
-        incarnation=1,
+        **_common(number, tasks),
         agent_type="builder",
     )
 
 
 def updated(number: int, sequence: int, tasks: int = 20, *, ends: bool = False) -> AgentUpdated:
     return AgentUpdated(
-        at=MOMENT,
         id=f"u{sequence}",
-        task_id=f"task-{number % tasks}",
-        agent_id=f"agent-{number}",
-        incarnation=1,
+        **_common(number, tasks),
         status="completed" if ends else "working",
         message=_MESSAGE,
         progress=50,
@@ -43,11 +44,8 @@ def updated(number: int, sequence: int, tasks: int = 20, *, ends: bool = False) 
 
 def judged(number: int, tasks: int = 20) -> AgentClaimValidated:
     return AgentClaimValidated(
-        at=MOMENT,
         id=f"c{number}",
-        task_id=f"task-{number % tasks}",
-        agent_id=f"agent-{number}",
-        incarnation=1,
+        **_common(number, tasks),
         refused=False,
         message=_MESSAGE,
         validation=_validation(),

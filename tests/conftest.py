@@ -5,6 +5,9 @@ import os
 import re
 import shutil
 import signal
+import subprocess
+import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -12,6 +15,8 @@ from hypothesis import HealthCheck, settings
 
 from guard.store.file_store import FileStore
 from tests.support import git
+from tests.support.tmux_server import TmuxServer, tmux_server
+from tests.support.victims import Victims
 
 settings.register_profile(
     "guard",
@@ -98,6 +103,42 @@ def repository(
 def workspace(tmp_path: Path) -> Path:
     """The path of a workspace that does not exist yet."""
     return tmp_path / "workspace"
+
+
+@pytest.fixture
+def sleeper() -> Iterator[subprocess.Popen[bytes]]:
+    """A process that does nothing, in a session of its own."""
+    process = subprocess.Popen(["sleep", "600"], start_new_session=True)
+    yield process
+    process.kill()
+    process.wait()
+
+
+@pytest.fixture
+def stubborn() -> Iterator[subprocess.Popen[bytes]]:
+    """A process that does not end when it is asked to."""
+    ignores = "import signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN)"
+    words = [sys.executable, "-c", f"{ignores}; print('up', flush=True); time.sleep(600)"]
+    with subprocess.Popen(words, start_new_session=True, stdout=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == b"up\n"
+        yield process
+        process.kill()
+
+
+@pytest.fixture
+def server() -> Iterator[TmuxServer]:
+    """A tmux server of the test's own."""
+    with tmux_server() as made:
+        yield made
+
+
+@pytest.fixture
+def victims() -> Iterator[Victims]:
+    """A process that forks guards to be killed."""
+    process = Victims()
+    yield process
+    process.end()
 
 
 @pytest.fixture

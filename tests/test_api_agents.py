@@ -8,7 +8,6 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -27,9 +26,8 @@ from guard import (
 from guard.errors import Refused, WrongUsage
 from guard.store.file_store import FileStore
 from tests.support import ROOT, TIME_LIMIT, commit, git, run, write
-from tests.support.tmux_server import TmuxServer, needs_tmux, tmux_server
+from tests.support.tmux_server import TmuxServer, needs_tmux
 
-STUBBORN = "import signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN); print('up', flush=True); time.sleep(600)"
 FALSE = "Created src/login.py with the form and committed it."
 
 
@@ -38,31 +36,6 @@ def chosen(repository: Path, workspace: Path, monkeypatch: pytest.MonkeyPatch) -
     """A repository with a history, in which the test stands, and a workspace beside it."""
     monkeypatch.setenv("GUARD_WORKSPACE", str(workspace))
     commit(repository, "src/app.py")
-
-
-@pytest.fixture
-def server() -> Iterator[TmuxServer]:
-    with tmux_server() as made:
-        yield made
-
-
-@pytest.fixture
-def sleeper() -> "Iterator[subprocess.Popen[bytes]]":
-    process = subprocess.Popen(["sleep", "600"], start_new_session=True)
-    yield process
-    process.kill()
-    process.wait()
-
-
-@pytest.fixture
-def stubborn() -> "Iterator[subprocess.Popen[bytes]]":
-    """A process that does not end when it is asked to."""
-    words = [sys.executable, "-c", STUBBORN]
-    with subprocess.Popen(words, start_new_session=True, stdout=subprocess.PIPE) as process:
-        assert process.stdout is not None
-        assert process.stdout.readline() == b"up\n"
-        yield process
-        process.kill()
 
 
 def counts(report: Any) -> tuple[int, ...]:

@@ -2,32 +2,23 @@
 
 from math import inf
 
+from benchmarks.simulation import sessions
 from benchmarks.simulation.minds import DONE, STALL, evasive
-from benchmarks.simulation.sessions import (
-    COMPLETE,
-    WAITING,
-    WORKING,
-    Making,
-    Mind,
-    Reply,
-    Session,
-    Truth,
-    always,
-    truth,
-)
 from benchmarks.simulation.world import Actor, World
 
 HOURS = 3600.0
 
 
-def helper_commits(make: Making) -> Session:
+def helper_commits(make: sessions.Making) -> sessions.Session:
     at = make.seconds(3, 6500)
     make.alive(Actor("process", "worker", seen_until=at + 2, works_until=at + 2))
     make.later_commits(at)
-    return make.session(DONE, always(WAITING), "ok" if make.chance(0.8) else "crash")
+    return make.session(
+        DONE, sessions.always(sessions.WAITING), "ok" if make.chance(0.8) else "crash"
+    )
 
 
-def helper_is_silent(make: Making) -> Session:
+def helper_is_silent(make: sessions.Making) -> sessions.Session:
     """It waits for something far away: no CPU, no input or output, for minutes or an hour."""
     at = make.seconds(200, 6500)
     every = make.random.choice((200.0, 1000.0, 7000.0))
@@ -38,48 +29,50 @@ def helper_is_silent(make: Making) -> Session:
     if ends == at:
         return make.session(_after_helper(make), _waits_until(at))
     make.later_commits(at)
-    return make.session(truth("complete", "waiting"), always(WAITING))
+    return make.session(sessions.truth("complete", "waiting"), sessions.always(sessions.WAITING))
 
 
-def _after_helper(make: Making) -> Truth:
+def _after_helper(make: sessions.Making) -> sessions.Truth:
     """What it comes to if the helper ends without a commit."""
     left = any(not one.users for one in make.world.work_tree.values())
     if left:
-        return truth("complete", "waiting", must_be_rescued=True)
-    return truth("timeout", "waiting", stalled=True)
+        return sessions.truth("complete", "waiting", must_be_rescued=True)
+    return sessions.truth("timeout", "waiting", stalled=True)
 
 
-def _waits_until(at: float) -> Mind:
+def _waits_until(at: float) -> sessions.Mind:
     """An honest session that waits for its helper, and then does what it can say of itself."""
 
-    def mind(world: World, _number: int) -> Reply:
+    def mind(world: World, _number: int) -> sessions.Reply:
         left = any(not one.users for one in world.work_tree.values())
-        return WAITING if world.now < at else COMPLETE if left else WORKING
+        return (
+            sessions.WAITING if world.now < at else sessions.COMPLETE if left else sessions.WORKING
+        )
 
     return mind
 
 
-def helper_takes_hours(make: Making) -> Session:
+def helper_takes_hours(make: sessions.Making) -> sessions.Session:
     at = make.seconds(2.1 * HOURS, 7 * HOURS)
     make.alive(Actor("process", "worker", seen_until=at + 2, works_until=at + 2))
     make.later_commits(at)
-    return make.session(truth("waiting", "complete"), always(WAITING))
+    return make.session(sessions.truth("waiting", "complete"), sessions.always(sessions.WAITING))
 
 
-def helper_leaves_files(make: Making) -> Session:
+def helper_leaves_files(make: sessions.Making) -> sessions.Session:
     at = make.seconds(3, 6500)
     make.alive(Actor("process", "worker", seen_until=at + 2, works_until=at + 2))
     make.later_leaves(at)
-    return make.session(truth("complete", must_be_rescued=True), _waits_until(at))
+    return make.session(sessions.truth("complete", must_be_rescued=True), _waits_until(at))
 
 
-def helper_fails(make: Making) -> Session:
+def helper_fails(make: sessions.Making) -> sessions.Session:
     at = make.seconds(3, 6500)
     make.alive(Actor("process", "worker", seen_until=at, works_until=at))
     return make.session(STALL, evasive(make))
 
 
-def team(make: Making) -> Session:
+def team(make: sessions.Making) -> sessions.Session:
     """The lead has committed its part, or not; its team commits more."""
     make.world.team = "builders"
     if make.chance(0.6):
@@ -93,18 +86,20 @@ def team(make: Making) -> Session:
         )
         make.later_commits(at)
         last = max(last, at)
-    right = truth("complete") if last < 1.9 * HOURS else truth("complete", "waiting")
-    return make.session(right, always(WAITING))
+    right = (
+        sessions.truth("complete") if last < 1.9 * HOURS else sessions.truth("complete", "waiting")
+    )
+    return make.session(right, sessions.always(sessions.WAITING))
 
 
-def hung_helper(make: Making) -> Session:
+def hung_helper(make: sessions.Making) -> sessions.Session:
     since = -make.seconds(1, 2 * HOURS)
     make.world.team = "builders"
     make.alive(Actor("member", "sleeper", works_until=since, last=since))
-    return make.session(STALL, always(WAITING))
+    return make.session(STALL, sessions.always(sessions.WAITING))
 
 
-def ghost(make: Making) -> Session:
+def ghost(make: sessions.Making) -> sessions.Session:
     """The team's accounting has a member that died without a word; its lease runs out, or is renewed for ever."""
     since = -make.seconds(1, 600)
     endless = make.chance(0.2)
@@ -114,15 +109,17 @@ def ghost(make: Making) -> Session:
     match make.random.randrange(2 if endless else 3):
         case 0:
             make.commits()
-            return make.session(DONE, always(WAITING))
+            return make.session(DONE, sessions.always(sessions.WAITING))
         case 1:
-            return make.session(STALL, always(WAITING))
+            return make.session(STALL, sessions.always(sessions.WAITING))
         case _:
             make.leaves()
-            return make.session(truth("complete", must_be_rescued=True), always(COMPLETE))
+            return make.session(
+                sessions.truth("complete", must_be_rescued=True), sessions.always(sessions.COMPLETE)
+            )
 
 
-def still_running(make: Making) -> Session:
+def still_running(make: sessions.Making) -> sessions.Session:
     """The agent itself goes on; it may be silent for long."""
     at = make.seconds(10, 4 * HOURS)
     every = make.random.choice((5.0, 5.0, 400.0, 3000.0))
@@ -130,5 +127,7 @@ def still_running(make: Making) -> Session:
     make.later_commits(at)
     if make.chance(0.5):
         make.leaves()
-    mind = always(make.random.choice((WORKING, WAITING, COMPLETE)))
-    return make.session(truth("working", "complete"), mind, open_tasks=2)
+    mind = sessions.always(
+        make.random.choice((sessions.WORKING, sessions.WAITING, sessions.COMPLETE))
+    )
+    return make.session(sessions.truth("working", "complete"), mind, open_tasks=2)

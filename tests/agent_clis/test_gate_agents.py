@@ -37,6 +37,15 @@ def _through(agent: AgentCli) -> Result:
     return Result(process.returncode, out, err)
 
 
+def _read_until(process: Popen[str], words: str) -> str:
+    assert process.stdout is not None
+    seen = ""
+    while words not in seen:
+        seen += process.stdout.readline()
+        assert process.poll() is None, seen
+    return seen
+
+
 def _lines(out: str) -> list[Any]:
     return [json.loads(line) for line in out.splitlines()]
 
@@ -61,11 +70,7 @@ def test_claudes_turn_is_complete_only_when_its_helper_has_ended(
     )
     model.script("write the footer", claude.shell(_BEGUN, description="Write"), say("Written."))
     with _gated(claude) as process:
-        assert process.stdout is not None
-        seen = ""
-        while "The helper is at work." not in seen:
-            seen += process.stdout.readline()
-            assert process.poll() is None, seen
+        seen = _read_until(process, "The helper is at work.")
         until(lambda: Path("begun").exists(), 120)
         Path("asked").touch()
         out, err = process.communicate(timeout=120)
@@ -83,11 +88,7 @@ def test_claudes_first_result_is_held_back_while_a_command_runs(
     work = claude.shell(_BEGUN, description="the build", run_in_background=True)
     model.script("make the page", work, say("The build runs."), say("The build is done."))
     with _gated(claude) as process:
-        assert process.stdout is not None
-        seen = ""
-        while '"type":"usage_update"' not in seen:
-            seen += process.stdout.readline()
-            assert process.poll() is None, seen
+        seen = _read_until(process, '"type":"usage_update"')
         Path("asked").touch()
         out, err = process.communicate(timeout=120)
     assert process.returncode == 0, err

@@ -22,17 +22,17 @@ def begun(repository: Path) -> None:
     commit(repository)
 
 
+def _makes_the_page(agent: AgentCli, model: Model, then: str, said: str) -> None:
+    """The agent writes the page, wants to stop, runs one more command, and says something."""
+    made = (agent.shell(_WRITE), say("The page is made."))
+    model.script("make the page", *made, agent.shell(then), say(said))
+
+
 def test_a_stop_with_an_uncommitted_file_is_blocked_once_and_the_agent_commits(
     any_agent: AgentCli, model: Model
 ) -> None:
     hooked = installed(any_agent)
-    model.script(
-        "make the page",
-        hooked.shell(_WRITE),
-        say("The page is made."),
-        hooked.shell(_COMMIT.format("page.html")),
-        say("The page is committed."),
-    )
+    _makes_the_page(hooked, model, _COMMIT.format("page.html"), "The page is committed.")
     done = hooked.run("make the page")
     assert done.code == 0, done
     assert "The page is committed." in done.out

@@ -5,7 +5,6 @@ import shlex
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -19,7 +18,7 @@ from guard.system import process_table, tmux
 from guard.system.host import read_host
 from guard.system.process_identity import process_state, start_time
 from tests.support.sessions import ending, until
-from tests.support.tmux_server import PAUSE, TMUX, TmuxServer, needs_tmux, tmux_server
+from tests.support.tmux_server import PAUSE, TMUX, TmuxServer, needs_tmux
 
 HERE = read_host()
 LONG, SHORT = 90.0, 1.0
@@ -33,12 +32,6 @@ os.rename(sys.argv[1] + ".new", sys.argv[1])
 while True:
     time.sleep(600)
 """
-
-
-@pytest.fixture
-def server() -> Iterator[TmuxServer]:
-    with tmux_server() as made:
-        yield made
 
 
 def stubborn(file: Path, *ignored: str) -> list[str]:
@@ -111,23 +104,22 @@ def test_all_that_it_started_ends_with_it_and_nothing_else(
         assert bystander.poll() is None
 
 
-def test_an_orphan_in_its_group_ends_with_it(tmp_path: Path) -> None:
-    child = shlex.join(stubborn(tmp_path / "child"))
-    argv = ["sh", "-c", f"({child} &); exec sleep 600"]
-    with ending(subprocess.Popen(argv, process_group=0)) as process:
+def ends_with_its_orphan(script: str, tmp_path: Path) -> None:
+    with ending(subprocess.Popen(["sh", "-c", script], process_group=0)) as process:
         orphan = written(tmp_path / "child")
         assert ended(at_process(process.pid)) == "asked"
         assert is_gone(orphan)
 
 
+def test_an_orphan_in_its_group_ends_with_it(tmp_path: Path) -> None:
+    child = shlex.join(stubborn(tmp_path / "child"))
+    ends_with_its_orphan(f"({child} &); exec sleep 600", tmp_path)
+
+
 def test_an_orphan_in_the_session_of_a_child_ends_with_it(tmp_path: Path) -> None:
     orphan = shlex.join(stubborn(tmp_path / "child"))
     leader = shlex.join(["sh", "-c", f"({orphan} &); exec sleep 600"])
-    argv = ["sh", "-c", f"setsid {leader} & exec sleep 600"]
-    with ending(subprocess.Popen(argv, process_group=0)) as process:
-        left = written(tmp_path / "child")
-        assert ended(at_process(process.pid)) == "asked"
-        assert is_gone(left)
+    ends_with_its_orphan(f"setsid {leader} & exec sleep 600", tmp_path)
 
 
 def test_what_it_starts_when_asked_is_forced_too(tmp_path: Path) -> None:

@@ -6,7 +6,6 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -17,16 +16,10 @@ from guard.errors import WrongUsage
 from guard.system.host import read_host
 from guard.system.process_identity import start_time
 from tests.support.sessions import ending, until
-from tests.support.tmux_server import PAUSE, TmuxServer, needs_tmux, tmux_server
+from tests.support.tmux_server import PAUSE, TmuxServer, needs_tmux
 
 HERE = read_host()
 OLD, YOUNG = 3600.0, 1.0
-
-
-@pytest.fixture
-def server() -> Iterator[TmuxServer]:
-    with tmux_server() as made:
-        yield made
 
 
 def seen(where: Whereabouts, age: float = OLD, host: Host = HERE) -> tuple[str, str]:

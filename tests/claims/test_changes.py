@@ -17,7 +17,7 @@ from guard.errors import RepositoryProblem
 from guard.git import changed_paths
 from guard.git.dirty import MOST_LISTED
 from guard.git.named_files import find_named
-from tests.support import commit, git, write
+from tests.support import commit, git, new_repository, write
 from tests.support.baselines import reader
 
 Act = Callable[[Path], Any]
@@ -250,12 +250,7 @@ def test_a_clone_in_which_the_agent_worked(project: Path, tmp_path: Path) -> Non
 
 def test_a_nested_repository(project: Path) -> None:
     ground = began(project)
-    nested = project / "nested"
-    nested.mkdir()
-    git(nested, "init", "-q")
-    git(nested, "config", "user.name", "Agent")
-    git(nested, "config", "user.email", "agent@example.com")
-    commit(nested, "committed.txt")
+    nested = new_repository(project / "nested", "committed.txt")
     write(nested / "new.txt", "x")
     assert since(ground, project).files == {"nested/", "nested/committed.txt", "nested/new.txt"}
 
@@ -357,12 +352,7 @@ def test_what_cannot_be_told_is_an_error(project: Path, act: Act, words: str) ->
 
 
 def test_a_strange_repository_tells_nothing(project: Path, tmp_path: Path) -> None:
-    other = tmp_path / "other"
-    other.mkdir()
-    git(other, "init", "-q")
-    git(other, "config", "user.name", "Other")
-    git(other, "config", "user.email", "other@example.com")
-    commit(other, "strange.txt")
+    other = new_repository(tmp_path / "other", "strange.txt")
     with pytest.raises(RepositoryProblem, match="the repository no longer has the commit"):
         since(began(project), other)
     with pytest.raises(RepositoryProblem, match="not in the repository in which"):

@@ -4,7 +4,6 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -12,30 +11,15 @@ import pytest
 
 from tests.support import Result, commit, git, run
 from tests.support.sessions import until
-from tests.support.tmux_server import TmuxServer, needs_tmux, tmux_server
+from tests.support.tmux_server import TmuxServer, needs_tmux
 
 IDS = ("--task", "T1", "--agent", "a1")
-STUBBORN = "import signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN); print('up', flush=True); time.sleep(600)"
 
 
 @pytest.fixture(autouse=True)
 def chosen(workspace: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The workspace in the environment."""
     monkeypatch.setenv("GUARD_WORKSPACE", str(workspace))
-
-
-@pytest.fixture
-def server() -> Iterator[TmuxServer]:
-    with tmux_server() as made:
-        yield made
-
-
-@pytest.fixture
-def sleeper() -> "Iterator[subprocess.Popen[bytes]]":
-    process = subprocess.Popen(["sleep", "600"], start_new_session=True)
-    yield process
-    process.kill()
-    process.wait()
 
 
 def report(*words: str | Path) -> Any:
@@ -171,19 +155,12 @@ def test_what_cannot_be_recorded_is_still_shown(
     assert waited.err.count("could not be recorded") == 1
 
 
-def test_a_kill_really_ends_a_process_that_ignores_being_asked(workspace: Path) -> None:
-    process = subprocess.Popen(
-        [sys.executable, "-c", STUBBORN], stdout=subprocess.PIPE, start_new_session=True
-    )
-    try:
-        assert process.stdout
-        assert process.stdout.readline() == b"up\n"
-        report("agent", "spawn", *IDS, "--pid", str(process.pid))
-        killed = report("agent", "kill", *IDS, "--reason", "stuck", "--grace", "0.5")
-        assert process.wait(90) == -9
-    finally:
-        process.kill()
-        process.communicate()
+def test_a_kill_really_ends_a_process_that_ignores_being_asked(
+    stubborn: "subprocess.Popen[bytes]", workspace: Path
+) -> None:
+    report("agent", "spawn", *IDS, "--pid", str(stubborn.pid))
+    killed = report("agent", "kill", *IDS, "--reason", "stuck", "--grace", "0.5")
+    assert stubborn.wait(90) == -9
     agent = killed["agent"]
     assert (agent["status"], agent["detected_by"], agent["reason"]) == (
         "terminated",

@@ -3,7 +3,8 @@
 import json
 import os
 import subprocess
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -16,40 +17,11 @@ from guard.schemas.validate import validator
 from guard.store.file_store import FileStore
 from tests.support import NOW, Result, run, write
 from tests.support.events import MOMENT
+from tests.support.registries import imported_agent, seeds
 
 BEGUN, HALFWAY, ENDED = "2026-01-31T09:00:00Z", "2026-01-31T10:00:00Z", "2026-01-31T11:00:00Z"
-SEEDS: dict[str, Any] = {
-    "task_id": "T1",
-    "agents": [
-        {
-            "id": "builder-1",
-            "type": "builder",
-            "tmux_session": "agent_builder-1",
-            "status": "running",
-            "started_at": BEGUN,
-            "last_update": HALFWAY,
-            "progress": 40,
-            "last_message": "Halfway",
-        },
-        {
-            "id": "fixer-1",
-            "type": "fixer",
-            "status": "completed",
-            "started_at": BEGUN,
-            "completed_at": ENDED,
-        },
-        {
-            "id": "old-1",
-            "type": "fixer",
-            "status": "terminated",
-            "started_at": BEGUN,
-            "terminated_at": ENDED,
-        },
-    ],
-    "active_count": 1,
-    "completed_count": 1,
-    "total_spawned": 3,
-}
+agent = partial(imported_agent, BEGUN, type=...)
+SEEDS = seeds(BEGUN, HALFWAY, ENDED)
 OVERALL: dict[str, Any] = {
     "agents": {
         "a1": {"task_id": "T1", "status": "working", "started_at": BEGUN},
@@ -72,18 +44,6 @@ def chosen(workspace: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
 @pytest.fixture
 def file(tmp_path: Path) -> Path:
     return tmp_path / "old.json"
-
-
-@pytest.fixture
-def sleeper() -> "Iterator[subprocess.Popen[bytes]]":
-    process = subprocess.Popen(["sleep", "600"], start_new_session=True)
-    yield process
-    process.kill()
-    process.wait()
-
-
-def agent(**fields: Any) -> dict[str, Any]:
-    return {"id": "a1", "status": "running", "started_at": BEGUN, **fields}
 
 
 def holding(*entries: Any) -> dict[str, Any]:

@@ -16,7 +16,7 @@ import pytest
 from guard.agents import registry
 from guard.schemas.validate import validator
 from guard.store.file_store import FileStore
-from tests.support import ROOT, TIME_LIMIT, Result, git, run, write
+from tests.support import ROOT, TIME_LIMIT, Result, git, run, tool_folder, write
 
 
 def program(folder: Path, name: str, text: str) -> Path:
@@ -29,12 +29,7 @@ def program(folder: Path, name: str, text: str) -> Path:
 @pytest.fixture(autouse=True)
 def tools(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The only folder on PATH: git, and what a test puts there."""
-    folder = tmp_path / "tools"
-    folder.mkdir()
-    for name in ("git", "sh", "sleep", "setsid"):
-        found = shutil.which(name)
-        assert found
-        (folder / name).symlink_to(found)
+    folder = tool_folder(tmp_path / "tools", "sleep", "setsid")
     monkeypatch.setenv("PATH", str(folder))
     return folder
 

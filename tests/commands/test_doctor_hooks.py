@@ -2,7 +2,6 @@
 
 import json
 import os
-import shutil
 import sys
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -10,18 +9,13 @@ from typing import Any
 
 import pytest
 
-from tests.support import Result, run, write
+from tests.support import Result, run, tool_folder, write
 
 
 @pytest.fixture(autouse=True)
 def tools(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The only folder on PATH: git, guard, and what a test puts there."""
-    folder = tmp_path / "tools"
-    folder.mkdir()
-    for name in ("git", "sh"):
-        found = shutil.which(name)
-        assert found
-        (folder / name).symlink_to(found)
+    folder = tool_folder(tmp_path / "tools")
     (folder / "guard").symlink_to(Path(sys.executable).parent / "guard")
     monkeypatch.setenv("PATH", str(folder))
     return folder

@@ -50,6 +50,15 @@ def pipes(process: subprocess.Popen[bytes]) -> tuple[IO[bytes], IO[bytes], IO[by
     return process.stdin, process.stdout, process.stderr
 
 
+def pipes_of_one_that_is_up(
+    process: subprocess.Popen[bytes],
+) -> tuple[IO[bytes], IO[bytes], IO[bytes]]:
+    into, out, errors = pipes(process)
+    into.write(b"up\n")
+    out.readline()
+    return into, out, errors
+
+
 @pytest.fixture(autouse=True)
 def elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A folder without a repository: the gate needs none."""
@@ -160,9 +169,7 @@ def test_a_reader_that_goes_after_the_end_changes_nothing() -> None:
 
 def test_ctrl_c_lets_the_agent_say_its_last_words() -> None:
     with ending(started()) as process:
-        into, out, errors = pipes(process)
-        into.write(b"up\n")
-        out.readline()
+        into, out, errors = pipes_of_one_that_is_up(process)
         process.send_signal(signal.SIGINT)
         words = jsonl(says("stopping"), result()) + b"no newline"
         into.write(words[:50])
@@ -178,9 +185,7 @@ def test_ctrl_c_lets_the_agent_say_its_last_words() -> None:
 
 def test_a_second_ctrl_c_ends_it() -> None:
     with ending(started()) as process:
-        into, out, errors = pipes(process)
-        into.write(b"up\n")
-        out.readline()
+        into, out, errors = pipes_of_one_that_is_up(process)
         process.send_signal(signal.SIGINT)
         into.write(b"still there\n")
         assert out.readline() == b"still there\n"
@@ -191,9 +196,7 @@ def test_a_second_ctrl_c_ends_it() -> None:
 
 def test_sigterm_ends_it_with_all_that_was_there() -> None:
     with ending(started()) as process:
-        into, out, _ = pipes(process)
-        into.write(b"up\n")
-        out.readline()
+        into, out, _ = pipes_of_one_that_is_up(process)
         os.kill(process.pid, signal.SIGSTOP)
         words = b"x" * 100 + b"\n" + jsonl(says("the last")) + b"half a li"
         into.write(words)
@@ -205,9 +208,7 @@ def test_sigterm_ends_it_with_all_that_was_there() -> None:
 
 def test_sigterm_ends_it_though_nobody_reads() -> None:
     with ending(started()) as process:
-        into, out, _ = pipes(process)
-        into.write(b"up\n")
-        out.readline()
+        into, _, _ = pipes_of_one_that_is_up(process)
         os.set_blocking(into.fileno(), False)
         with suppress(BlockingIOError):
             while True:

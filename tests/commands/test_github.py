@@ -10,6 +10,8 @@ from typing import Any
 
 import pytest
 
+from guard.core.check.report import CheckReport
+from guard.core.github.report import Push
 from guard.git.locate import repository_at
 from guard.github.environment import JobEnvironment, empty_files
 from guard.github.push import push_rescue
@@ -193,23 +195,29 @@ def rescued(repository: Path) -> tuple[str, Any]:
     )
 
 
+def rescued_beside_a_server(repository: Path, tmp_path: Path) -> tuple[str, CheckReport]:
+    """What was rescued, and an empty repository `o/n` to push it to."""
+    commit(repository, "first.txt")
+    git(tmp_path, "init", "-q", "--bare", "server/o/n")
+    return rescued(repository)
+
+
+def pushed(root: Path, check: CheckReport, server: str) -> Push:
+    """Push what a check rescued to the repository `o/n` of this server."""
+    environ = {**os.environ, "GITHUB_SERVER_URL": server, "GITHUB_REPOSITORY": "o/n"}
+    return push_rescue(
+        repository_at(root), JobEnvironment(environ), check, is_wanted=True, token=TOKEN
+    )
+
+
 def test_what_was_rescued_is_pushed_past_the_projects_own_configuration(
     repository: Path, tmp_path: Path, home: Path
 ) -> None:
-    commit(repository, "first.txt")
-    git(tmp_path, "init", "-q", "--bare", "server/o/n")
-    oid, check = rescued(repository)
+    oid, check = rescued_beside_a_server(repository, tmp_path)
     write(repository / ".git" / "hooks" / "pre-push", "#!/bin/sh\ntouch $HOME/ran\n").chmod(0o755)
     git(repository, "config", "url.file:///nowhere.insteadOf", f"file://{tmp_path}")
     git(repository, "config", "--global", "url.file:///nowhere.insteadOf", f"file://{tmp_path}")
-    environ = {
-        **os.environ,
-        "GITHUB_SERVER_URL": f"file://{tmp_path}/server",
-        "GITHUB_REPOSITORY": "o/n",
-    }
-    found = push_rescue(
-        repository_at(repository), JobEnvironment(environ), check, is_wanted=True, token=TOKEN
-    )
+    found = pushed(repository, check, f"file://{tmp_path}/server")
     assert (found.why, found.ref) == ("pushed", "refs/heads/guard/rescue/r1-1")
     assert git(tmp_path / "server" / "o" / "n", "rev-parse", found.ref or "").strip() == oid
     assert not (home / "ran").exists()
@@ -222,19 +230,10 @@ def test_what_was_rescued_is_pushed_past_the_projects_own_configuration(
 def test_no_report_has_another_branch_pushed_than_a_rescues(
     branch: str, repository: Path, tmp_path: Path
 ) -> None:
-    commit(repository, "first.txt")
-    git(tmp_path, "init", "-q", "--bare", "server/o/n")
-    _, check = rescued(repository)
+    _, check = rescued_beside_a_server(repository, tmp_path)
     assert check.rescue is not None
     forged = check.model_copy(update={"rescue": check.rescue.model_copy(update={"branch": branch})})
-    environ = {
-        **os.environ,
-        "GITHUB_SERVER_URL": f"file://{tmp_path}/server",
-        "GITHUB_REPOSITORY": "o/n",
-    }
-    found = push_rescue(
-        repository_at(repository), JobEnvironment(environ), forged, is_wanted=True, token=TOKEN
-    )
+    found = pushed(repository, forged, f"file://{tmp_path}/server")
     assert (found.why, found.pushed) == ("refused", False)
     assert git(tmp_path / "server" / "o" / "n", "for-each-ref") == ""
 
@@ -247,18 +246,7 @@ def test_a_shallow_checkout_can_be_pushed_from(tmp_path: Path, repository: Path)
     git(tmp_path / "shallow", "config", "user.name", "T")
     git(tmp_path / "shallow", "config", "user.email", "t@example.com")
     _, check = rescued(tmp_path / "shallow")
-    environ = {
-        **os.environ,
-        "GITHUB_SERVER_URL": f"file://{tmp_path}/server",
-        "GITHUB_REPOSITORY": "o/n",
-    }
-    found = push_rescue(
-        repository_at(tmp_path / "shallow"),
-        JobEnvironment(environ),
-        check,
-        is_wanted=True,
-        token=TOKEN,
-    )
+    found = pushed(tmp_path / "shallow", check, f"file://{tmp_path}/server")
     assert found.pushed, found.detail
 
 
@@ -291,10 +279,7 @@ def refusing() -> Iterator[str]:
 def test_a_push_that_is_not_permitted_is_no_fault(repository: Path, refusing: str) -> None:
     commit(repository, "first.txt")
     _, check = rescued(repository)
-    environ = {**os.environ, "GITHUB_SERVER_URL": refusing, "GITHUB_REPOSITORY": "o/n"}
-    found = push_rescue(
-        repository_at(repository), JobEnvironment(environ), check, is_wanted=True, token=TOKEN
-    )
+    found = pushed(repository, check, refusing)
     assert (found.why, found.pushed) == ("refused", False)
     assert "403" in found.detail
     assert TOKEN not in found.detail

@@ -17,7 +17,7 @@ from guard.errors import ConfigProblem
 from guard.install.agents import AGENT_CLIS
 from guard.install.settings_file import replace_text
 from guard.schemas.validate import validator
-from tests.support import ROOT, TIME_LIMIT, Result, git, run, write
+from tests.support import ROOT, TIME_LIMIT, Result, git, run, tool_folder, write
 
 PROJECT = {
     "claude": ".claude/settings.json",
@@ -48,12 +48,7 @@ MOVED = {
 @pytest.fixture(autouse=True)
 def no_guard_on_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The search path of the tests: git and a shell, in a folder to which a test may add."""
-    folder = tmp_path / "tools"
-    folder.mkdir()
-    for name in ("git", "sh"):
-        found = shutil.which(name)
-        assert found
-        (folder / name).symlink_to(found)
+    folder = tool_folder(tmp_path / "tools")
     monkeypatch.setenv("PATH", str(folder))
     monkeypatch.delenv("XDG_CONFIG_HOME")
     return folder

@@ -553,12 +553,18 @@ def test_an_agent_that_waits_for_a_slow_reader_has_not_hung(begun: Path) -> None
     assert (code, data[:6_000_000]) == (0, b"x" * 6_000_000)
 
 
+def left_waiting(tmp_path: Path, helper: str) -> tuple[str, ...]:
+    """Leave an iteration beside this helper with the verdict `waiting`; return the words that ask how it stands."""
+    done = ("--probe-command", answering(tmp_path, "complete"))
+    assert iterate(*done, "--no-wait", "--", "sh", "-c", helper)[0] == 11
+    return done
+
+
 def test_what_a_helper_leaves_after_the_verdict_waiting_is_rescued(
     begun: Path, tmp_path: Path
 ) -> None:
     helper = f"({BUSY_UNTIL_GO}; echo x > helpers.txt) > /dev/null 2>&1 &"
-    done = ("--probe-command", answering(tmp_path, "complete"))
-    assert iterate(*done, "--no-wait", "--", "sh", "-c", helper)[0] == 11
+    done = left_waiting(tmp_path, helper)
     time.sleep(3)
     (begun.parent / "go").touch()
     until((begun / "helpers.txt").exists)
@@ -569,9 +575,7 @@ def test_what_a_helper_leaves_after_the_verdict_waiting_is_rescued(
 def test_how_the_agent_ended_is_known_after_the_verdict_waiting(
     begun: Path, tmp_path: Path
 ) -> None:
-    helper = f"({BUSY_UNTIL_GO}) > /dev/null 2>&1 & echo nothing to do"
-    done = ("--probe-command", answering(tmp_path, "complete"))
-    assert iterate(*done, "--no-wait", "--", "sh", "-c", helper)[0] == 11
+    done = left_waiting(tmp_path, f"({BUSY_UNTIL_GO}) > /dev/null 2>&1 & echo nothing to do")
     (begun.parent / "go").touch()
     env = {"GUARD_COMPLETION_CHECK__PROGRESS_WINDOW_SECONDS": "0"}
     result = run("check", *QUICK, *done, "--format", "json", env=env)

@@ -15,7 +15,7 @@ from guard.core.iteration.events import DirtyFile
 from guard.core.work.leftovers import Uncommitted, files_changed_since
 from guard.errors import RepositoryProblem
 from guard.git.dirty import MOST_LISTED, read_dirty
-from tests.support import TIME_LIMIT, commit, git, write
+from tests.support import TIME_LIMIT, commit, git, new_repository, write
 from tests.support.baselines import left_since, reader, taken
 
 Act = Callable[[Path], Any]
@@ -310,13 +310,7 @@ def test_a_file_of_the_users_is_told_from_very_many_new_ones_beside_it(project: 
 
 
 def nested_repository(project: Path) -> Path:
-    inner = project / "inner"
-    inner.mkdir()
-    git(inner, "init", "-q", "-b", "main")
-    git(inner, "config", "user.name", "a")
-    git(inner, "config", "user.email", "b")
-    commit(inner, "x.txt")
-    return inner
+    return new_repository(project / "inner", "x.txt")
 
 
 @pytest.mark.parametrize(

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from guard.core.work.count import Work
 from tests.support import commit, git, write
 from tests.support.baselines import taken, work_since
 
@@ -259,13 +260,19 @@ def without_reflogs(repository: Path) -> None:
             log.unlink()
 
 
+def found_without_reflogs(
+    repository: Path, upstream: Path, act: Callable[[Path, Path], None]
+) -> Work:
+    without_reflogs(repository)
+    baseline = taken(repository)
+    act(repository, upstream)
+    return work_since(baseline, repository)
+
+
 def test_without_reflogs_what_was_pushed_counts_and_a_warning_says_so(
     repository: Path, upstream: Path
 ) -> None:
-    without_reflogs(repository)
-    baseline = taken(repository)
-    push(repository, upstream)
-    work = work_since(baseline, repository)
+    work = found_without_reflogs(repository, upstream, push)
     assert work.new_commits > 0
     assert work.warnings == (
         "refs/remotes/origin/main has no reflog: guard counts pulled commits as new",
@@ -275,10 +282,7 @@ def test_without_reflogs_what_was_pushed_counts_and_a_warning_says_so(
 def test_without_reflogs_what_was_pulled_is_known_by_the_fetch(
     repository: Path, upstream: Path
 ) -> None:
-    without_reflogs(repository)
-    baseline = taken(repository)
-    fast_forward(repository, upstream)
-    work = work_since(baseline, repository)
+    work = found_without_reflogs(repository, upstream, fast_forward)
     assert (work.new_commits, work.imported, work.warnings) == (0, 5, ())
 
 

@@ -7,21 +7,10 @@ from typing import Any
 
 import pytest
 
-from tests.support import commit, git, write
-from tests.support.baselines import taken, work_since
+from tests.support import commit, git, new_repository, write
+from tests.support.baselines import COUNTS, taken, work_since
 
 Act = Callable[[Path], Any]
-COUNTS = (
-    "new_commits",
-    "empty",
-    "copies",
-    "merges",
-    "rewritten",
-    "lost",
-    "imported",
-    "on_other_branches",
-    "rescued",
-)
 
 
 def amend(repository: Path, *words: str) -> None:
@@ -190,12 +179,7 @@ def submodule_only(repository: Path) -> None:
 
 
 def with_submodule(repository: Path) -> None:
-    inner = repository / "sub"
-    inner.mkdir()
-    git(inner, "init", "-q", "-b", "main")
-    git(inner, "config", "user.name", "Test Author")
-    git(inner, "config", "user.email", "author@example.com")
-    commit(inner, "inner.txt")
+    new_repository(repository / "sub", "inner.txt")
     git(repository, "add", "sub")
     git(repository, "commit", "-q", "-m", "Add a submodule")
 

@@ -9,9 +9,8 @@ import pytest
 
 from guard.core.base.paths import spell
 from guard.git.gitdir_files import other_work_trees
-from tests.git.test_history import COUNTS
 from tests.support import commit, git, write
-from tests.support.baselines import located, taken, work_since
+from tests.support.baselines import COUNTS, located, taken, work_since
 
 Act = Callable[[Path, Path], Any]
 

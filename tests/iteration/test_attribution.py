@@ -8,16 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support import commit, git, run, write
-from tests.support.sessions import (
-    QUICK,
-    answering,
-    ending,
-    killed,
-    seen_by_guard,
-    started,
-    until,
-)
+from tests.support import commit, git, run, sessions, write
 
 
 @pytest.fixture
@@ -30,9 +21,9 @@ def begun(repository: Path) -> Path:
 
 
 def iterate(tmp_path: Path, agent: str) -> dict[str, object]:
-    done = ("--probe-command", answering(tmp_path, "complete"))
+    done = ("--probe-command", sessions.answering(tmp_path, "complete"))
     found: dict[str, object] = run(
-        "run", "--format", "json", *QUICK, *done, "--", "sh", "-c", agent
+        "run", "--format", "json", *sessions.QUICK, *done, "--", "sh", "-c", agent
     ).json
     return found
 
@@ -77,8 +68,10 @@ def cut_off_in_the_check(tmp_path: Path, folder: Path) -> Callable[[], None]:
     slow = write(tmp_path / "slow", f"#!/bin/sh\necho up > {tmp_path}/up\nexec sleep 300\n")
     slow.chmod(0o755)
     agent = ("sh", "-c", "echo x > agents.txt")
-    guard = started("run", "--probe-command", str(slow), "--probe-timeout", "600", "--", *agent)
-    until((tmp_path / "up").exists)
+    guard = sessions.started(
+        "run", "--probe-command", str(slow), "--probe-timeout", "600", "--", *agent
+    )
+    sessions.until((tmp_path / "up").exists)
     guard.send_signal(signal.SIGINT)
     assert guard.wait(timeout=120) == 130
     return lambda: None
@@ -87,9 +80,9 @@ def cut_off_in_the_check(tmp_path: Path, folder: Path) -> Callable[[], None]:
 def left_by_its_guard(tmp_path: Path, folder: Path) -> Callable[[], None]:
     """An agent that goes on after its guard was killed; what ends it is returned."""
     agent = "echo $$ > ../pid; echo x > agents.txt; exec sleep 300"
-    guard = started("run", "--no-probe", "--", "sh", "-c", agent)
-    seen_by_guard(folder / "agents.txt")
-    killed(guard)
+    guard = sessions.started("run", "--no-probe", "--", "sh", "-c", agent)
+    sessions.seen_by_guard(folder / "agents.txt")
+    sessions.killed(guard)
     pid = int((tmp_path / "pid").read_text())
     return lambda: os.kill(pid, signal.SIGKILL)
 
@@ -103,11 +96,11 @@ def test_what_changed_after_guard_was_gone_is_not_taken_for_the_agents(
     write(begun / "later.txt", "the user's, afterwards\n")
     write(begun / "tracked.txt", "the user's, edited again\n")
     env = {"GUARD_COMPLETION_CHECK__MAX_WAIT_SECONDS": "0"}
-    done = ("--probe-command", answering(tmp_path, "complete"))
-    run("run", *QUICK, *done, "--no-wait", "--", "true", env=env)
+    done = ("--probe-command", sessions.answering(tmp_path, "complete"))
+    run("run", *sessions.QUICK, *done, "--no-wait", "--", "true", env=env)
     end_agent()
-    run("run", *QUICK, *done, "--no-wait", "--", "true", env=env)
-    run("run", *QUICK, *done, "--", "true", env=env)
+    run("run", *sessions.QUICK, *done, "--no-wait", "--", "true", env=env)
+    run("run", *sessions.QUICK, *done, "--", "true", env=env)
     assert committed(begun) <= {"agents.txt"}
     assert (begun / "later.txt").read_text() == "the user's, afterwards\n"
 
@@ -141,8 +134,8 @@ def test_what_the_user_does_after_an_iteration_is_not_judged_with_it(
     assert iterate(tmp_path, "echo x > agents.txt")["reason"] == "rescued"
     time.sleep(3)
     write(begun / "later.txt", "the user's, afterwards\n")
-    done = ("--probe-command", answering(tmp_path, "complete"))
-    result = run("check", *QUICK, *done, "--format", "json")
+    done = ("--probe-command", sessions.answering(tmp_path, "complete"))
+    result = run("check", *sessions.QUICK, *done, "--format", "json")
     assert (result.code, result.json["reason"]) == (0, "rescued")
     assert committed(begun) == {"agents.txt"}
 
@@ -152,13 +145,15 @@ def test_what_is_written_while_the_next_guard_watches_is_the_agents(
 ) -> None:
     busy = f"timeout 300 sh -c 'while [ ! -e {tmp_path}/go ]; do :; done'"
     helper = f"(echo up > {tmp_path}/up; {busy}; echo x > late.txt) > /dev/null 2>&1 &"
-    done = ("--probe-command", answering(tmp_path, "complete"))
-    first = started("run", *done, "--", "sh", "-c", f"echo x > agents.txt; {helper}")
-    until((tmp_path / "up").exists)
+    done = ("--probe-command", sessions.answering(tmp_path, "complete"))
+    first = sessions.started("run", *done, "--", "sh", "-c", f"echo x > agents.txt; {helper}")
+    sessions.until((tmp_path / "up").exists)
     time.sleep(2)
     first.send_signal(signal.SIGINT)
     assert first.wait(timeout=120) == 130
-    with ending(started("run", *QUICK, *done, "--", "true", listen=True)) as second:
+    with sessions.ending(
+        sessions.started("run", *sessions.QUICK, *done, "--", "true", listen=True)
+    ) as second:
         assert second.stderr is not None
         said = second.stderr.readline()
         while "at work" not in said:

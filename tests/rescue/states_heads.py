@@ -11,6 +11,7 @@ from tests.rescue.states_start import (
     attempted,
     before,
     dirty,
+    stage_and_edit,
     stopped,
     two_sides,
 )
@@ -28,9 +29,7 @@ def unborn(root: Path) -> Left:
 
 def unborn_and_staged(root: Path) -> Left:
     left = unborn(root)
-    write(root / "edited.txt", "staged before the first commit\n")
-    git(root, "add", "edited.txt")
-    write(root / "edited.txt", "and edited again\n")
+    stage_and_edit(root, "staged before the first commit\n", "and edited again\n")
     return left
 
 
@@ -56,42 +55,39 @@ def merge(root: Path) -> Left:
 
 def merge_resolved(root: Path) -> Left:
     left = merge(root)
-    write(root / "edited.txt", "resolved\n")
-    git(root, "add", "edited.txt")
-    write(root / "edited.txt", "resolved, and edited again\n")
+    stage_and_edit(root, "resolved\n", "resolved, and edited again\n")
     return left
 
 
-def merge_not_committed(root: Path) -> Left:
+def commit_beside(root: Path, name: str) -> None:
+    """A commit of this file on a branch `side`."""
     git(root, "checkout", "-q", "-b", "side")
-    commit(root, "theirs.txt", "theirs\n")
+    commit(root, name, "theirs\n")
     git(root, "checkout", "-q", "main")
+
+
+def merge_not_committed(root: Path) -> Left:
+    commit_beside(root, "theirs.txt")
     commit(root, "ours.txt", "ours\n")
     git(root, "merge", "-q", "--no-commit", "side")
     return [*dirty(root), "theirs.txt"]
 
 
 def merge_squashed(root: Path) -> Left:
-    git(root, "checkout", "-q", "-b", "side")
-    commit(root, "theirs.txt", "theirs\n")
-    git(root, "checkout", "-q", "main")
+    commit_beside(root, "theirs.txt")
     git(root, "merge", "-q", "--squash", "side")
     return [*dirty(root), "theirs.txt"]
 
 
 def merge_both_added(root: Path) -> Left:
-    git(root, "checkout", "-q", "-b", "side")
-    commit(root, "both.txt", "theirs\n")
-    git(root, "checkout", "-q", "main")
+    commit_beside(root, "both.txt")
     commit(root, "both.txt", "ours\n")
     attempted(root, "merge", "side")
     return [*dirty(root), "both.txt"]
 
 
 def merge_deleted(root: Path) -> Left:
-    git(root, "checkout", "-q", "-b", "side")
-    commit(root, "edited.txt", "theirs\n")
-    git(root, "checkout", "-q", "main")
+    commit_beside(root, "edited.txt")
     git(root, "rm", "-q", "edited.txt")
     git(root, "commit", "-q", "-m", "Delete it")
     return stopped(root, "merge", "side")
@@ -140,9 +136,7 @@ def cherry_pick(root: Path) -> Left:
 
 
 def cherry_pick_not_committed(root: Path) -> Left:
-    git(root, "checkout", "-q", "-b", "side")
-    commit(root, "theirs.txt", "theirs\n")
-    git(root, "checkout", "-q", "main")
+    commit_beside(root, "theirs.txt")
     git(root, "cherry-pick", "--no-commit", "side")
     return [*dirty(root), "theirs.txt"]
 

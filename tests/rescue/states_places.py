@@ -89,10 +89,15 @@ def vanished_inside_another(root: Path) -> Left:
     return dirty(root)
 
 
-def pointer_elsewhere(root: Path) -> Left:
+def pointer(root: Path, target: Path) -> Left:
+    """The git directory is elsewhere, and `.git` is a file that names this target."""
     (root / ".git").rename(root.parent / "real.git")
-    write(root / ".git", f"gitdir: {root.parent}/real.git\n")
+    write(root / ".git", f"gitdir: {target}\n")
     return dirty(root)
+
+
+def pointer_elsewhere(root: Path) -> Left:
+    return pointer(root, root.parent / "real.git")
 
 
 def linked_git_dir(root: Path) -> Left:
@@ -108,15 +113,11 @@ def foreign_pointer(root: Path) -> Left:
     git(other, "init", "-q", "-b", "main")
     identify(other)
     commit(other, "other.txt")
-    (root / ".git").rename(root.parent / "real.git")
-    write(root / ".git", f"gitdir: {other}/.git\n")
-    return dirty(root)
+    return pointer(root, other / ".git")
 
 
 def dangling_pointer(root: Path) -> Left:
-    (root / ".git").rename(root.parent / "real.git")
-    write(root / ".git", f"gitdir: {root.parent}/nowhere\n")
-    return dirty(root)
+    return pointer(root, root.parent / "nowhere")
 
 
 def linked_work_tree(root: Path) -> Left:

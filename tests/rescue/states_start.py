@@ -70,6 +70,13 @@ def dirty(root: Path) -> Left:
     return ["edited.txt", "new.txt"]
 
 
+def stage_and_edit(root: Path, staged: str, edited: str) -> None:
+    """A file whose staged text is another than the one on disk."""
+    write(root / "edited.txt", staged)
+    git(root, "add", "edited.txt")
+    write(root / "edited.txt", edited)
+
+
 def after(prepare: Callable[[Path], object]) -> Build:
     """The work is left in what was prepared."""
 

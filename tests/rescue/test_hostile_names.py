@@ -15,7 +15,7 @@ from guard.core.snapshots.snapshot import Rescue, Snapshot
 from tests.rescue.states import start
 from tests.support import ROOT, TIME_LIMIT, write
 from tests.support.losses import brought_back
-from tests.support.rescues import attempt_rescue, contents, take_snapshot
+from tests.support.rescues import Contents, attempt_rescue, contents, take_snapshot
 
 NAMES = {
     "newline": b"new\nline.txt",
@@ -72,17 +72,25 @@ def started(repository: Path) -> None:
     write(repository / "zz-last.txt", "the rest\n")
 
 
+def rescued_with(name: bytes, repository: Path, workspace: Path) -> tuple[Rescue, Contents]:
+    """The rescue of a file of this name and one beside it; the snapshot has every byte, and all of it is brought back."""
+    made(repository, name)
+    result = attempt_rescue(repository, workspace, [name, "zz-last.txt"])
+    assert result.reason == "rescued"
+    assert result.snapshot is not None
+    back = brought_back(result.snapshot, workspace / "shadow.git", workspace.with_name("back"))
+    assert back == contents(repository)
+    return result, back
+
+
 @pytest.mark.parametrize("name", NAMES.values(), ids=NAMES.keys())
 def test_a_name_is_kept_and_committed(
     name: bytes, repository: Path, workspace: Path, tmp_path: Path
 ) -> None:
-    made(repository, name)
-    result = attempt_rescue(repository, workspace, [name, "zz-last.txt"])
-    assert (result.reason, result.held_back) == ("rescued", ())
+    result, back = rescued_with(name, repository, workspace)
+    assert result.held_back == ()
     assert result.snapshot is not None
     assert result.snapshot.whole
-    back = brought_back(result.snapshot, workspace / "shadow.git", tmp_path / "back")
-    assert back == contents(repository)
     assert back[name] == ("file", name)
     words = ["git", "ls-tree", "-r", "-z", "--name-only", "HEAD"]
     done = subprocess.run(words, cwd=repository, check=True, capture_output=True)
@@ -92,17 +100,12 @@ def test_a_name_is_kept_and_committed(
 
 @pytest.mark.parametrize("name", REFUSED.values(), ids=REFUSED.keys())
 def test_a_name_that_git_refuses_is_kept_and_held_back(
-    name: bytes, repository: Path, workspace: Path, tmp_path: Path
+    name: bytes, repository: Path, workspace: Path
 ) -> None:
-    made(repository, name)
-    result = attempt_rescue(repository, workspace, [name, "zz-last.txt"])
-    assert result.reason == "rescued"
+    result, _ = rescued_with(name, repository, workspace)
     assert [(one.path, one.why) for one in result.held_back] == [
         (name.decode(), "name: git refuses it")
     ]
-    assert result.snapshot is not None
-    back = brought_back(result.snapshot, workspace / "shadow.git", tmp_path / "back")
-    assert back == contents(repository)
 
 
 def test_names_that_fold_into_each_other_are_all_kept(

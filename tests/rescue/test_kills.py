@@ -2,7 +2,6 @@
 
 import json
 import random
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -16,13 +15,6 @@ from tests.support.victims import Victims
 
 KILLS = 10
 LEFT = ["edited.txt", "new.txt", "deep/er.txt"]
-
-
-@pytest.fixture
-def victims() -> Iterator[Victims]:
-    process = Victims()
-    yield process
-    process.end()
 
 
 class Scene:

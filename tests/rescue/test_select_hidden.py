@@ -46,13 +46,18 @@ def test_what_an_old_rule_hides_is_counted(repository: Path, workspace: Path) ->
     assert "1 ignored file written since the baseline in the snapshot only" in result.detail
 
 
+def playing(tmp_path: Path, text: str) -> tuple[str, ...]:
+    """The words of a run of this shell script, which is asked and says that it is complete."""
+    asking = ("--agent", "command", "--probe-command", answering(tmp_path, "complete"))
+    return (*asking, *QUICK, "--", script(tmp_path / "agent", text))
+
+
 def test_a_check_keeps_what_rules_beside_the_work_tree_may_hide(
     repository: Path, tmp_path: Path
 ) -> None:
     commit(repository)
-    agent = script(tmp_path / "agent", "echo '*' > .git/info/exclude; echo work > work.py")
-    words = ("--agent", "command", "--probe-command", answering(tmp_path, "complete"))
-    result = run("run", *words, *QUICK, "--format", "json", "--", agent)
+    words = playing(tmp_path, "echo '*' > .git/info/exclude; echo work > work.py")
+    result = run("run", "--format", "json", *words)
     assert "the iteration changed" in result.err
     assert "info/exclude, which may hide files from git" in result.err
     assert result.json["snapshot"]["files"] == len(os.listdir(repository)) - 1
@@ -62,11 +67,10 @@ def test_what_cannot_be_read_is_said_before_nothing_is_left(
     repository: Path, tmp_path: Path
 ) -> None:
     commit(repository)
-    agent = script(tmp_path / "agent", "mkdir work; echo precious > work/z.py; chmod 000 work")
-    words = ("--agent", "command", "--probe-command", answering(tmp_path, "complete"))
+    words = playing(tmp_path, "mkdir work; echo precious > work/z.py; chmod 000 work")
     code = WITHOUT_PRIVILEGE + "from guard.cli import main\nmain()\n"
     done = subprocess.run(
-        [sys.executable, "-c", code, "run", *words, *QUICK, "--", agent],
+        [sys.executable, "-c", code, "run", *words],
         capture_output=True,
         text=True,
         timeout=TIME_LIMIT,

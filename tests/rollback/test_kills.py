@@ -2,7 +2,6 @@
 
 import os
 import random
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -14,13 +13,6 @@ from tests.support.victims import Victims
 KILLS = 50
 QUIET_CALLS = 60
 """Before these there is only a snapshot, and objects that nothing refers to."""
-
-
-@pytest.fixture
-def victims() -> Iterator[Victims]:
-    process = Victims()
-    yield process
-    process.end()
 
 
 class Scene:

@@ -211,15 +211,20 @@ def test_a_kill_before_it_is_remembered(
     take_next(repository, workspace)
 
 
+def remembered_first(repository: Path, workspace: Path) -> tuple[Path, Path, remembered.StatCache]:
+    """The root, the shadow repository, and what a first snapshot remembers."""
+    start(repository)
+    take_snapshot(repository, workspace)
+    root, shadow = repository.resolve(), workspace / "shadow.git"
+    return root, shadow, remembered.recall(shadow, root, 20)
+
+
 @pytest.mark.usefixtures("no_window")
 def test_a_snapshot_that_turns_out_wrong_leaves_no_trace_but_a_right_one(
     repository: Path, workspace: Path
 ) -> None:
     """The table says of a file that it is what it is not: it is found out when the snapshot is read back."""
-    start(repository)
-    take_snapshot(repository, workspace)
-    root, shadow = repository.resolve(), workspace / "shadow.git"
-    before = remembered.recall(shadow, root, 20)
+    root, shadow, before = remembered_first(repository, workspace)
     before.worktree[b"not/there.txt"] = before.worktree[b"kept.txt"]
     remembered.remember(shadow, root, before, remembered.StatCache())
     take_next(repository, workspace)
@@ -262,10 +267,7 @@ def test_a_table_that_another_snapshot_wrote_meanwhile_is_not_taken_for_ours(
     repository: Path, workspace: Path
 ) -> None:
     """Of two at once the one found nothing changed, and is the last to note that."""
-    start(repository)
-    take_snapshot(repository, workspace)
-    root, shadow = repository.resolve(), workspace / "shadow.git"
-    before = remembered.recall(shadow, root, 20)
+    root, shadow, before = remembered_first(repository, workspace)
     assert before.commit
     edit_unseen(repository / "kept.txt")
     take_snapshot(repository, workspace)

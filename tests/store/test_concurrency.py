@@ -215,16 +215,23 @@ def test_a_lock_that_is_not_let_go_is_reported_with_its_holder(
     assert run("--workspace", workspace, *said, env=limit).code == 0
 
 
-def test_views_are_left_to_who_waits_and_written_in_the_end(
-    workspace: Path, store: FileStore, tmp_path: Path
-) -> None:
+@contextmanager
+def _left_to_one_that_waits(workspace: Path, store: FileStore, folder: Path) -> Iterator[Writer]:
+    """A writer that is stopped while it waits for the lock, with views that are left to it."""
     populate(store)
     with store.change() as change:
-        waiting = start(workspace, "waiting", 1, tmp_path / "1.ack")
+        waiting = start(workspace, "waiting", 1, folder / "1.ack")
         _wait_until_somebody_waits(workspace)
         waiting.send_signal(signal.SIGSTOP)
         change.append(updated(agent="a0", task="T0", message="left"))
     with _ended(waiting):
+        yield waiting
+
+
+def test_views_are_left_to_who_waits_and_written_in_the_end(
+    workspace: Path, store: FileStore, tmp_path: Path
+) -> None:
+    with _left_to_one_that_waits(workspace, store, tmp_path) as waiting:
         report = store.verify()
         assert report.ok, report.findings
         assert report.behind == ("T0/AGENT_REGISTRY.json", "registry/GLOBAL_REGISTRY.json")
@@ -242,13 +249,7 @@ def test_views_are_left_to_who_waits_and_written_in_the_end(
 def test_views_left_to_a_process_that_dies_are_written_by_the_next(
     workspace: Path, store: FileStore, tmp_path: Path
 ) -> None:
-    populate(store)
-    with store.change() as change:
-        waiting = start(workspace, "waiting", 1, tmp_path / "1.ack")
-        _wait_until_somebody_waits(workspace)
-        waiting.send_signal(signal.SIGSTOP)
-        change.append(updated(agent="a0", task="T0", message="left"))
-    with _ended(waiting):
+    with _left_to_one_that_waits(workspace, store, tmp_path):
         pass
     assert store.verify().behind
     next_one = FileStore(workspace)

@@ -246,14 +246,18 @@ def _play(trick: Trick, target: Path, victim: Path, log: Path) -> None:
         assert log.read_bytes() == recorded
 
 
+def _play_named(name: str, tricks: dict[str, Trick], target: Path, log: Path) -> None:
+    if name == "foreign owner" and os.geteuid() != 0:
+        pytest.skip("needs root: it changes owners")
+    _play(tricks[name], target, log.parent.with_name("victim"), log)
+
+
 @pytest.mark.parametrize("name", FILES)
 @pytest.mark.parametrize("trick", FILE_TRICKS)
 def test_a_state_file_that_is_not_plainly_ours_is_refused(
-    filled: Path, tmp_path: Path, name: str, trick: str
+    filled: Path, name: str, trick: str
 ) -> None:
-    if trick == "foreign owner" and os.geteuid() != 0:
-        pytest.skip("needs root: it changes owners")
-    _play(FILE_TRICKS[trick], filled / name, tmp_path / "victim", filled / LIVE)
+    _play_named(trick, FILE_TRICKS, filled / name, filled / LIVE)
     reading = READING["list of a task" if name == VIEW else "log"]
     if name != LOCK:
         _assert_refused(run("--workspace", filled, *reading), 5)
@@ -262,12 +266,8 @@ def test_a_state_file_that_is_not_plainly_ours_is_refused(
 
 @pytest.mark.parametrize("name", FOLDERS)
 @pytest.mark.parametrize("trick", FOLDER_TRICKS)
-def test_a_folder_that_is_not_plainly_ours_is_refused(
-    filled: Path, tmp_path: Path, name: str, trick: str
-) -> None:
-    if trick == "foreign owner" and os.geteuid() != 0:
-        pytest.skip("needs root: it changes owners")
-    _play(FOLDER_TRICKS[trick], filled / name, tmp_path / "victim", filled / LIVE)
+def test_a_folder_that_is_not_plainly_ours_is_refused(filled: Path, name: str, trick: str) -> None:
+    _play_named(trick, FOLDER_TRICKS, filled / name, filled / LIVE)
 
 
 def test_a_new_workspace_is_for_its_owner_alone(workspace: Path) -> None:

@@ -4,6 +4,7 @@ import atexit
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 from collections.abc import Mapping
@@ -61,6 +62,16 @@ def commit(repository: Path, name: str = "file.txt", text: str = "text\n") -> st
     return git(repository, "rev-parse", "HEAD").strip()
 
 
+def new_repository(folder: Path, name: str) -> Path:
+    """Make a repository in a new folder, with an identity and one commit of this file."""
+    folder.mkdir()
+    git(folder, "init", "-q", "-b", "main")
+    git(folder, "config", "user.name", "Another Author")
+    git(folder, "config", "user.email", "another@example.com")
+    commit(folder, name)
+    return folder
+
+
 def run(
     *words: str | Path,
     cwd: Path | None = None,
@@ -113,6 +124,16 @@ def prepared_server() -> Prepared:
     prepared = Prepared()
     atexit.register(prepared.end)
     return prepared
+
+
+def tool_folder(folder: Path, *names: str) -> Path:
+    """A folder for PATH with git, a shell and these programs, and without guard."""
+    folder.mkdir()
+    for name in ("git", "sh", *names):
+        found = shutil.which(name)
+        assert found
+        (folder / name).symlink_to(found)
+    return folder
 
 
 def path_without_guard() -> str:

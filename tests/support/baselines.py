@@ -17,6 +17,11 @@ from guard.iteration import baseline as baselines
 from tests.support.events import MOMENT
 
 KEY = "project-0d5c9e4ad041"
+COUNTS = (
+    *("new_commits", "empty", "copies", "merges", "rewritten", "lost", "imported"),
+    *("on_other_branches", "rescued"),
+)
+"""The fields of the found work that count commits."""
 
 
 def located(folder: Path) -> Repository:

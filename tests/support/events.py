@@ -30,10 +30,12 @@ def _next() -> dict[str, Any]:
     return {"id": f"event-{number}", "at": MOMENT + timedelta(seconds=number)}
 
 
+def _agent(agent: str, task: str, incarnation: int) -> dict[str, Any]:
+    return {"task_id": task, "agent_id": agent, "incarnation": incarnation}
+
+
 def spawned(agent: str = "a1", task: str = "T1", incarnation: int = 1) -> AgentSpawned:
-    return AgentSpawned(
-        **_next(), task_id=task, agent_id=agent, incarnation=incarnation, agent_type="builder"
-    )
+    return AgentSpawned(**_next(), **_agent(agent, task, incarnation), agent_type="builder")
 
 
 def working_agent(at: datetime, **fields: Any) -> Agent:
@@ -53,22 +55,22 @@ def updated(
 ) -> AgentUpdated:
     return AgentUpdated(
         **_next(),
-        task_id=task,
-        agent_id=agent,
-        incarnation=incarnation,
+        **_agent(agent, task, incarnation),
         status=status,
         message=message,
     )
 
 
 def end_detected(agent: str = "a1", task: str = "T1", incarnation: int = 1) -> AgentEndDetected:
-    names: dict[str, Any] = {"task_id": task, "agent_id": agent, "incarnation": incarnation}
-    return AgentEndDetected(**_next(), **names, detail="tmux session a1 is gone")
+    return AgentEndDetected(
+        **_next(), **_agent(agent, task, incarnation), detail="tmux session a1 is gone"
+    )
 
 
 def killed(agent: str = "a1", task: str = "T1", incarnation: int = 1) -> AgentKilled:
-    names: dict[str, Any] = {"task_id": task, "agent_id": agent, "incarnation": incarnation}
-    return AgentKilled(**_next(), **names, reason="stuck", detail="asked")
+    return AgentKilled(
+        **_next(), **_agent(agent, task, incarnation), reason="stuck", detail="asked"
+    )
 
 
 def imported(
@@ -80,9 +82,7 @@ def imported(
 ) -> AgentImported:
     return AgentImported(
         **_next(),
-        task_id=task,
-        agent_id=agent,
-        incarnation=incarnation,
+        **_agent(agent, task, incarnation),
         agent_type="builder",
         status=status,
         progress=None,

@@ -91,23 +91,23 @@ def test_a_change_before_the_wait_is_told_once(
         assert not news.wait(NO_TIME)
 
 
-@each_change
-@pytest.mark.usefixtures("any_bell")
-def test_a_change_during_the_wait_ends_it(tmp_path: Path, change: Callable[[Path], None]) -> None:
-    log = tmp_path / "events.jsonl"
+def is_heard(log: Path, change: Callable[[Path], None]) -> None:
     append(log)
     with News([log]) as news, later(lambda: change(log)):
         assert news.wait(LONG)
+
+
+@each_change
+@pytest.mark.usefixtures("any_bell")
+def test_a_change_during_the_wait_ends_it(tmp_path: Path, change: Callable[[Path], None]) -> None:
+    is_heard(tmp_path / "events.jsonl", change)
 
 
 @each_change
 @on_linux
 @pytest.mark.usefixtures("only_bell")
 def test_the_bell_alone_tells_every_change(tmp_path: Path, change: Callable[[Path], None]) -> None:
-    log = tmp_path / "events.jsonl"
-    append(log)
-    with News([log]) as news, later(lambda: change(log)):
-        assert news.wait(LONG)
+    is_heard(tmp_path / "events.jsonl", change)
 
 
 @on_linux

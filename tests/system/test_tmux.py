@@ -4,7 +4,6 @@ import os
 import socket
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -12,16 +11,10 @@ import pytest
 from guard.errors import WrongUsage
 from guard.system import tmux
 from tests.support.sessions import until
-from tests.support.tmux_server import TmuxServer, needs_tmux, tmux_server
+from tests.support.tmux_server import TmuxServer, needs_tmux
 
 pytestmark = needs_tmux
 AS_ROOT = pytest.mark.skipif(os.geteuid() != 0, reason="only root can become another user")
-
-
-@pytest.fixture
-def server() -> Iterator[TmuxServer]:
-    with tmux_server() as made:
-        yield made
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,7 @@
 import json
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from typing import Any
 
 import pytest
@@ -16,53 +17,17 @@ from guard.core.agents.registry import AgentRegistryFold, GlobalRegistryFold
 from guard.core.base.text import escape
 from guard.core.log.record import Position
 from tests.support.events import MOMENT, spawned, updated
+from tests.support.registries import imported_agent, seeds
 
 NOW = MOMENT + timedelta(hours=1)
 BEGUN = "2026-01-31T12:00:00Z"
 ENDED = "2026-01-31T12:30:00Z"
-SEEDS = {
-    "task_id": "T1",
-    "agents": [
-        {
-            "id": "builder-1",
-            "type": "builder",
-            "tmux_session": "agent_builder-1",
-            "status": "running",
-            "started_at": BEGUN,
-            "last_update": "2026-01-31T12:10:00+00:00",
-            "progress": 40,
-            "last_message": "Halfway",
-            "pid": 4711,
-        },
-        {
-            "id": "fixer-1",
-            "type": "fixer",
-            "status": "completed",
-            "started_at": BEGUN,
-            "completed_at": ENDED,
-        },
-        {
-            "id": "old-1",
-            "type": "fixer",
-            "status": "terminated",
-            "started_at": BEGUN,
-            "terminated_at": ENDED,
-        },
-    ],
-    "active_count": 1,
-    "completed_count": 1,
-    "total_spawned": 3,
-}
+agent = partial(imported_agent, BEGUN)
+SEEDS = seeds(BEGUN, "2026-01-31T12:10:00+00:00", ENDED, pid=4711)
 
 
 def read(document: Any, task_id: str | None = None) -> Imported:
     return read_registry(document, task_id=task_id, source="old.json", now=NOW)
-
-
-def agent(**fields: Any) -> dict[str, Any]:
-    """An agent that can be taken, with these fields changed; those that are `...` are left out."""
-    usual = {"id": "a1", "type": "builder", "status": "running", "started_at": BEGUN}
-    return {name: value for name, value in {**usual, **fields}.items() if value is not ...}
 
 
 def only(**fields: Any) -> ImportedAgent:

@@ -6,46 +6,7 @@ from typing import Any, get_args
 
 import pytest
 
-from guard.core.coordinator.decide import (
-    add_failure_prevention,
-    complete_validation,
-    load_plan,
-    pause_session,
-    record_compaction,
-    record_failure_pattern,
-    record_usage,
-    resume_session,
-    take_outbox,
-)
-from guard.core.coordinator.decide_agents import (
-    answer_question,
-    ask_question,
-    complete_agent,
-    crash_agent,
-    dispatch_agent,
-    dispatch_remediation,
-    fail_health_audit,
-    pass_health_audit,
-    record_checkpoint,
-    time_out_agent,
-)
-from guard.core.coordinator.decide_support import (
-    ask_clarification,
-    assess_tasks,
-    complete_support,
-    decline_support,
-    delegate_request,
-    dispatch_analyst,
-    expand_task,
-    fail_support,
-)
-from guard.core.coordinator.decide_tasks import (
-    block_audit,
-    dispatch_developer,
-    fail_audit,
-    pass_audit,
-    submit_for_audit,
-)
+from guard.core.coordinator import decide, decide_agents, decide_support, decide_tasks
 from guard.core.coordinator.requests import AuditedCommit, Refusal, Request
 from guard.core.coordinator.settings import CoordinatorSettings
 from guard.core.coordinator.state import CHANGES, Coordinator, CoordinatorFold, task_statuses
@@ -58,20 +19,27 @@ PLAN = plan(
     task("C", priority=5, title="Write the migration"),
     agents=(expert(), expert("reviewer", kinds=("task", "review"))),
 )
-TAKEN = (PLAN, dispatch_developer(task_id="A", agent_id="dev-1"))
-READY = (*TAKEN, submit_for_audit(task_id="A"))
-AUDITED = (*READY, dispatch_agent(task_id="A", agent_id="aud-1"))
-BLOCKED = (*AUDITED, block_audit(task_id="A", agent_id="aud-1", issue="red before"))
-REPAIRED = (*BLOCKED, dispatch_remediation(agent_id="fix-1"), complete_agent(agent_id="fix-1"))
-ASKED = (*TAKEN, ask_question(agent_id="dev-1", question="Which?"))
-VAGUE = (PLAN, assess_tasks(needs_expansion=("A",)))
-ANALYSED = (*VAGUE, dispatch_analyst(task_id="A", agent_id="ba-1"))
+TAKEN = (PLAN, decide_tasks.dispatch_developer(task_id="A", agent_id="dev-1"))
+READY = (*TAKEN, decide_tasks.submit_for_audit(task_id="A"))
+AUDITED = (*READY, decide_agents.dispatch_agent(task_id="A", agent_id="aud-1"))
+BLOCKED = (*AUDITED, decide_tasks.block_audit(task_id="A", agent_id="aud-1", issue="red before"))
+REPAIRED = (
+    *BLOCKED,
+    decide_agents.dispatch_remediation(agent_id="fix-1"),
+    decide_agents.complete_agent(agent_id="fix-1"),
+)
+ASKED = (*TAKEN, decide_agents.ask_question(agent_id="dev-1", question="Which?"))
+VAGUE = (PLAN, decide_support.assess_tasks(needs_expansion=("A",)))
+ANALYSED = (*VAGUE, decide_support.dispatch_analyst(task_id="A", agent_id="ba-1"))
 PLAN_ONLY = (PLAN,)
-UNCLEAR = (*ANALYSED, ask_clarification(task_id="A", agent_id="ba-1", question="What for?"))
+UNCLEAR = (
+    *ANALYSED,
+    decide_support.ask_clarification(task_id="A", agent_id="ba-1", question="What for?"),
+)
 
 
 def delegate(summary: str = "help", agent: str = "db-expert") -> Request:
-    return delegate_request(
+    return decide_support.delegate_request(
         agent_id=agent,
         delegating_agent="dev-1",
         task_id="A",
@@ -118,7 +86,7 @@ ROWS: dict[str, tuple[tuple[Request, ...], dict[str, Any], Request, list[str], d
     "developer dispatch": (
         (PLAN,),
         {"available_tasks": ("A", "C"), "in_progress_tasks": {}, "blocked_tasks": {"B": ("A",)}},
-        dispatch_developer(task_id="A", agent_id="dev-1"),
+        decide_tasks.dispatch_developer(task_id="A", agent_id="dev-1"),
         ["developer_dispatched"],
         {
             "available_tasks": ("C",),
@@ -131,7 +99,7 @@ ROWS: dict[str, tuple[tuple[Request, ...], dict[str, Any], Request, list[str], d
     "remediation dispatch": (
         (PLAN,),
         {"infrastructure_blocked": False, "active_remediation": None},
-        dispatch_remediation(agent_id="fix-1", issue="no disk"),
+        decide_agents.dispatch_remediation(agent_id="fix-1", issue="no disk"),
         ["remediation_dispatched"],
         {
             "infrastructure_blocked": True,
@@ -142,7 +110,7 @@ ROWS: dict[str, tuple[tuple[Request, ...], dict[str, Any], Request, list[str], d
     "ready for audit": (
         TAKEN,
         {"pending_audit": (), "active_actor_count": 1},
-        submit_for_audit(task_id="A", agent_id="dev-1"),
+        decide_tasks.submit_for_audit(task_id="A", agent_id="dev-1"),
         ["developer_ready_for_audit"],
         {
             "pending_audit": ("A",),
@@ -154,14 +122,14 @@ ROWS: dict[str, tuple[tuple[Request, ...], dict[str, Any], Request, list[str], d
     "auditor dispatch": (
         READY,
         {"active_auditors": {}},
-        dispatch_agent(task_id="A", agent_id="aud-1"),
+        decide_agents.dispatch_agent(task_id="A", agent_id="aud-1"),
         ["agent_dispatched"],
         {"active_auditors": {"aud-1": "A"}, "pending_audit": ("A",), "active_actor_count": 1},
     ),
     "auditor PASS": (
         AUDITED,
         {"completed_tasks": (), "blocked_tasks": {"B": ("A",)}},
-        pass_audit(task_id="A", agent_id="aud-1", evidence_summary="green"),
+        decide_tasks.pass_audit(task_id="A", agent_id="aud-1", evidence_summary="green"),
         ["task_complete"],
         {
             "completed_tasks": ("A",),
@@ -175,7 +143,7 @@ ROWS: dict[str, tuple[tuple[Request, ...], dict[str, Any], Request, list[str], d
     "auditor FAIL": (
         AUDITED,
         {"failed_audits": {}},
-        fail_audit(task_id="A", agent_id="aud-1", reason="a test fails"),
+        decide_tasks.fail_audit(task_id="A", agent_id="aud-1", reason="a test fails"),
         ["auditor_fail", "failure_pattern_recorded"],
         {
             "in_progress_tasks": {"A": ("dev-1", "implementing", None)},
@@ -189,7 +157,7 @@ ROWS: dict[str, tuple[tuple[Request, ...], dict[str, Any], Request, list[str], d
     "auditor BLOCKED": (
         AUDITED,
         {"infrastructure_blocked": False},
-        block_audit(task_id="A", agent_id="aud-1", issue="red before"),
+        decide_tasks.block_audit(task_id="A", agent_id="aud-1", issue="red before"),
         ["auditor_blocked", "infrastructure_blocked"],
         {
             "infrastructure_blocked": True,
@@ -199,9 +167,9 @@ ROWS: dict[str, tuple[tuple[Request, ...], dict[str, Any], Request, list[str], d
         },
     ),
     "health auditor HEALTHY": (
-        (*REPAIRED, fail_health_audit(agent_id="h")),
+        (*REPAIRED, decide_agents.fail_health_audit(agent_id="h")),
         {"infrastructure_blocked": True, "remediation_attempt_count": 1},
-        pass_health_audit(agent_id="health-1"),
+        decide_agents.pass_health_audit(agent_id="health-1"),
         ["health_audit_pass", "infrastructure_restored"],
         {
             "infrastructure_blocked": False,
@@ -213,7 +181,7 @@ ROWS: dict[str, tuple[tuple[Request, ...], dict[str, Any], Request, list[str], d
     "health auditor UNHEALTHY": (
         REPAIRED,
         {"remediation_attempt_count": 0, "active_remediation": "fix-1", "health_audit_due": True},
-        fail_health_audit(agent_id="health-1"),
+        decide_agents.fail_health_audit(agent_id="health-1"),
         ["health_audit_fail"],
         {
             "remediation_attempt_count": 1,
@@ -223,9 +191,13 @@ ROWS: dict[str, tuple[tuple[Request, ...], dict[str, Any], Request, list[str], d
         },
     ),
     "health auditor UNHEALTHY at the limit": (
-        (*REPAIRED, fail_health_audit(agent_id="h"), fail_health_audit(agent_id="h")),
+        (
+            *REPAIRED,
+            decide_agents.fail_health_audit(agent_id="h"),
+            decide_agents.fail_health_audit(agent_id="h"),
+        ),
         {"remediation_attempt_count": 2, "pending_divine_questions": []},
-        fail_health_audit(agent_id="health-1"),
+        decide_agents.fail_health_audit(agent_id="health-1"),
         ["health_audit_fail", "agent_seeks_guidance"],
         {
             "remediation_attempt_count": 3,
@@ -235,21 +207,21 @@ ROWS: dict[str, tuple[tuple[Request, ...], dict[str, Any], Request, list[str], d
     "checkpoint of a developer": (
         TAKEN,
         {"in_progress_tasks": {"A": ("dev-1", "implementing", None)}},
-        record_checkpoint(agent_id="dev-1", checkpoint="tests written"),
+        decide_agents.record_checkpoint(agent_id="dev-1", checkpoint="tests written"),
         ["developer_checkpoint"],
         {"in_progress_tasks": {"A": ("dev-1", "implementing", "tests written")}},
     ),
     "checkpoint of an auditor": (
         AUDITED,
         {"in_progress_tasks": {"A": ("dev-1", "awaiting-audit", None)}},
-        record_checkpoint(agent_id="aud-1", checkpoint="read it"),
+        decide_agents.record_checkpoint(agent_id="aud-1", checkpoint="read it"),
         ["agent_checkpoint"],
         {"in_progress_tasks": {"A": ("dev-1", "awaiting-audit", None)}},
     ),
     "agent seeks clarification": (
         TAKEN,
         {"pending_divine_questions": []},
-        ask_question(agent_id="dev-1", question="Which?"),
+        decide_agents.ask_question(agent_id="dev-1", question="Which?"),
         ["agent_seeks_guidance"],
         {
             "pending_divine_questions": [("question-2", "dev-1", "task")],
@@ -260,7 +232,7 @@ ROWS: dict[str, tuple[tuple[Request, ...], dict[str, Any], Request, list[str], d
     "response received": (
         ASKED,
         {"in_progress_tasks": {"A": ("dev-1", "awaiting-divine-guidance", None)}},
-        answer_question(question_id="question-2", response="This one"),
+        decide_agents.answer_question(question_id="question-2", response="This one"),
         ["divine_response_received", "agent_resumes_with_guidance"],
         {
             "pending_divine_questions": [],
@@ -272,7 +244,7 @@ ROWS: dict[str, tuple[tuple[Request, ...], dict[str, Any], Request, list[str], d
     "task quality assessment": (
         (PLAN,),
         {"task_quality_assessed": False, "available_tasks": ("A", "C")},
-        assess_tasks(needs_expansion=("A",)),
+        decide_support.assess_tasks(needs_expansion=("A",)),
         ["task_quality_assessment"],
         {
             "task_quality_assessed": True,
@@ -283,7 +255,7 @@ ROWS: dict[str, tuple[tuple[Request, ...], dict[str, Any], Request, list[str], d
     "business analyst dispatch": (
         VAGUE,
         {"active_business_analysts": {}},
-        dispatch_analyst(task_id="A", agent_id="ba-1"),
+        decide_support.dispatch_analyst(task_id="A", agent_id="ba-1"),
         ["business_analyst_dispatched"],
         {
             "active_business_analysts": {"ba-1": "A"},
@@ -294,7 +266,7 @@ ROWS: dict[str, tuple[tuple[Request, ...], dict[str, Any], Request, list[str], d
     "business analyst, HIGH confidence": (
         ANALYSED,
         {"expanded_tasks": {}},
-        expand_task(task_id="A", agent_id="ba-1", specification={"steps": ["x"]}),
+        decide_support.expand_task(task_id="A", agent_id="ba-1", specification={"steps": ["x"]}),
         ["task_expanded"],
         {
             "expanded_tasks": {"A": {"steps": ["x"]}},
@@ -306,7 +278,7 @@ ROWS: dict[str, tuple[tuple[Request, ...], dict[str, Any], Request, list[str], d
     "business analyst, LOW confidence": (
         ANALYSED,
         {"pending_divine_questions": []},
-        ask_clarification(task_id="A", agent_id="ba-1", question="What for?"),
+        decide_support.ask_clarification(task_id="A", agent_id="ba-1", question="What for?"),
         ["expansion_needs_clarification"],
         {
             "pending_divine_questions": [("question-2", "ba-1", "expansion")],
@@ -317,7 +289,7 @@ ROWS: dict[str, tuple[tuple[Request, ...], dict[str, Any], Request, list[str], d
     "answer to an analyst": (
         UNCLEAR,
         {"active_business_analysts": {}},
-        answer_question(question_id="question-2", response="For tests"),
+        decide_agents.answer_question(question_id="question-2", response="For tests"),
         [
             "divine_response_received",
             "agent_resumes_with_guidance",
@@ -355,7 +327,9 @@ ROWS: dict[str, tuple[tuple[Request, ...], dict[str, Any], Request, list[str], d
     "supporting agent done": (
         QUEUED,
         {"pending_delegation_requests": ["three"]},
-        complete_support(run_id="db-expert-run-2", confidence="HIGH", result="Use an index"),
+        decide_support.complete_support(
+            run_id="db-expert-run-2", confidence="HIGH", result="Use an index"
+        ),
         ["supporting_agent_complete", "supporting_agent_delegated"],
         {
             "active_supporting_agents": {"db-expert-run-3": "two", "db-expert-run-5": "three"},
@@ -366,7 +340,7 @@ ROWS: dict[str, tuple[tuple[Request, ...], dict[str, Any], Request, list[str], d
     "supporting agent failed": (
         QUEUED,
         {"pending_delegation_requests": ["three"]},
-        fail_support(run_id="db-expert-run-3", reason="no database"),
+        decide_support.fail_support(run_id="db-expert-run-3", reason="no database"),
         ["supporting_agent_failed", "supporting_agent_delegated"],
         {
             "active_supporting_agents": {"db-expert-run-2": "one", "db-expert-run-5": "three"},
@@ -376,7 +350,7 @@ ROWS: dict[str, tuple[tuple[Request, ...], dict[str, Any], Request, list[str], d
     "supporting agent out of scope, with another": (
         BUSY,
         {"supporting_agent_stats": {"db-expert": (2, 0, 0, 0)}},
-        decline_support(run_id="db-expert-run-2", suggested="reviewer"),
+        decide_support.decline_support(run_id="db-expert-run-2", suggested="reviewer"),
         ["supporting_agent_out_of_scope", "supporting_agent_delegated"],
         {
             "active_supporting_agents": {"db-expert-run-3": "two", "reviewer-run-4": "one"},
@@ -386,7 +360,9 @@ ROWS: dict[str, tuple[tuple[Request, ...], dict[str, Any], Request, list[str], d
     "supporting agent out of scope, with nobody else": (
         BUSY,
         {"supporting_agent_stats": {"db-expert": (2, 0, 0, 0)}},
-        decline_support(run_id="db-expert-run-2", suggested="a lawyer", guidance="Not my trade."),
+        decide_support.decline_support(
+            run_id="db-expert-run-2", suggested="a lawyer", guidance="Not my trade."
+        ),
         ["supporting_agent_out_of_scope"],
         {
             "active_supporting_agents": {"db-expert-run-3": "two"},
@@ -402,65 +378,65 @@ ROWS: dict[str, tuple[tuple[Request, ...], dict[str, Any], Request, list[str], d
         },
     ),
     "agent crashed": (
-        (*TAKEN, record_checkpoint(agent_id="dev-1", checkpoint="half")),
+        (*TAKEN, decide_agents.record_checkpoint(agent_id="dev-1", checkpoint="half")),
         {"available_tasks": ("C",)},
-        crash_agent(agent_id="dev-1", reason="killed"),
+        decide_agents.crash_agent(agent_id="dev-1", reason="killed"),
         ["agent_crashed"],
         {"available_tasks": ("A", "C"), "in_progress_tasks": {}, "active_agents": {}},
     ),
     "agent timed out": (
         TAKEN,
         {"available_tasks": ("C",)},
-        time_out_agent(agent_id="dev-1"),
+        decide_agents.time_out_agent(agent_id="dev-1"),
         ["agent_timeout"],
         {"available_tasks": ("A", "C"), "outbox": [("abort", "dev-1", "its time is up")]},
     ),
     "remediation done": (
-        (*BLOCKED, dispatch_remediation(agent_id="fix-1")),
+        (*BLOCKED, decide_agents.dispatch_remediation(agent_id="fix-1")),
         {"health_audit_due": False},
-        complete_agent(agent_id="fix-1"),
+        decide_agents.complete_agent(agent_id="fix-1"),
         ["agent_complete"],
         {"health_audit_due": True, "active_agents": {}, "active_remediation": "fix-1"},
     ),
     "usage": (
         (PLAN,),
         {"session_utilisation": None},
-        record_usage(session_utilisation=85),
+        decide.record_usage(session_utilisation=85),
         ["usage_checked"],
         {"session_utilisation": 85, "session_remaining": 15, "session_resets_at": None},
     ),
     "compaction": (
         (PLAN,),
         {"compaction_count": 0, "save_reason": "event"},
-        record_compaction(tokens_remaining_percent=9),
+        decide.record_compaction(tokens_remaining_percent=9),
         ["compaction"],
         {"compaction_count": 1, "save_reason": "compaction", "tokens_remaining_percent": 9},
     ),
     "session paused": (
         (PLAN,),
         {"save_reason": "event"},
-        pause_session(),
+        decide.pause_session(),
         ["session_paused"],
         {"save_reason": "session_pause"},
     ),
     "session resumed": (
         (PLAN,),
         {"session_resume_count": 0},
-        resume_session(),
+        decide.resume_session(),
         ["session_resumed"],
         {"session_resume_count": 1},
     ),
     "validation complete": (
         (PLAN,),
         {"validation_complete": False},
-        complete_validation(),
+        decide.complete_validation(),
         ["validation_complete"],
         {"validation_complete": True},
     ),
     "outbox taken": (
         (*TAKEN, delegate("one")),
         {"outbox": [("start", "db-expert-run-2", "one")]},
-        take_outbox(items=("item-1",)),
+        decide.take_outbox(items=("item-1",)),
         ["outbox_taken"],
         {"outbox": []},
     ),
@@ -481,116 +457,136 @@ def test_a_trigger_has_exactly_its_effects(row: Any) -> None:
 REFUSED: dict[str, tuple[tuple[Request, ...], Request, str]] = {
     "audit of a task that is not pending": (
         TAKEN,
-        pass_audit(task_id="A", agent_id="x"),
+        decide_tasks.pass_audit(task_id="A", agent_id="x"),
         "audit_not_pending",
     ),
     "audit of a task that there is not": (
         PLAN_ONLY,
-        pass_audit(task_id="Z", agent_id="x"),
+        decide_tasks.pass_audit(task_id="Z", agent_id="x"),
         "audit_not_pending",
     ),
-    "audit by its own developer": (READY, pass_audit(task_id="A", agent_id="dev-1"), "own_work"),
+    "audit by its own developer": (
+        READY,
+        decide_tasks.pass_audit(task_id="A", agent_id="dev-1"),
+        "own_work",
+    ),
     "audit by another than was sent": (
         AUDITED,
-        pass_audit(task_id="A", agent_id="x"),
+        decide_tasks.pass_audit(task_id="A", agent_id="x"),
         "not_its_auditor",
     ),
     "a second auditor": (
         AUDITED,
-        dispatch_agent(task_id="A", agent_id="aud-2"),
+        decide_agents.dispatch_agent(task_id="A", agent_id="aud-2"),
         "audit_under_way",
     ),
     "dispatch of a blocked task": (
         PLAN_ONLY,
-        dispatch_developer(task_id="B", agent_id="x"),
+        decide_tasks.dispatch_developer(task_id="B", agent_id="x"),
         "task_blocked",
     ),
     "dispatch of a task in progress": (
         TAKEN,
-        dispatch_developer(task_id="A", agent_id="x"),
+        decide_tasks.dispatch_developer(task_id="A", agent_id="x"),
         "task_in_progress",
     ),
     "dispatch of a complete task": (
-        (*READY, pass_audit(task_id="A", agent_id="x")),
-        dispatch_developer(task_id="A", agent_id="x"),
+        (*READY, decide_tasks.pass_audit(task_id="A", agent_id="x")),
+        decide_tasks.dispatch_developer(task_id="A", agent_id="x"),
         "task_completed",
     ),
     "dispatch of a vague task": (
         VAGUE,
-        dispatch_developer(task_id="A", agent_id="x"),
+        decide_tasks.dispatch_developer(task_id="A", agent_id="x"),
         "task_in_expansion",
     ),
     "dispatch of an unknown task": (
         PLAN_ONLY,
-        dispatch_developer(task_id="Z", agent_id="x"),
+        decide_tasks.dispatch_developer(task_id="Z", agent_id="x"),
         "unknown_task",
     ),
     "dispatch to an agent that is at work": (
         TAKEN,
-        dispatch_developer(task_id="C", agent_id="dev-1"),
+        decide_tasks.dispatch_developer(task_id="C", agent_id="dev-1"),
         "agent_active",
     ),
     "dispatch while the infrastructure is blocked": (
         BLOCKED,
-        dispatch_developer(task_id="C", agent_id="x"),
+        decide_tasks.dispatch_developer(task_id="C", agent_id="x"),
         "infrastructure_blocked",
     ),
     "dispatch while a question is open": (
         ASKED,
-        dispatch_developer(task_id="C", agent_id="x"),
+        decide_tasks.dispatch_developer(task_id="C", agent_id="x"),
         "open_questions",
     ),
     "ready for a task that nobody has": (
         PLAN_ONLY,
-        submit_for_audit(task_id="A"),
+        decide_tasks.submit_for_audit(task_id="A"),
         "task_not_in_progress",
     ),
-    "ready twice": (READY, submit_for_audit(task_id="A"), "task_not_implementing"),
+    "ready twice": (READY, decide_tasks.submit_for_audit(task_id="A"), "task_not_implementing"),
     "ready by another": (
         TAKEN,
-        submit_for_audit(task_id="A", agent_id="x"),
+        decide_tasks.submit_for_audit(task_id="A", agent_id="x"),
         "not_its_developer",
     ),
-    "health of what is well": (PLAN_ONLY, pass_health_audit(agent_id="x"), "not_blocked"),
-    "remediation of nothing": (PLAN_ONLY, dispatch_remediation(agent_id="x"), "no_issue"),
+    "health of what is well": (
+        PLAN_ONLY,
+        decide_agents.pass_health_audit(agent_id="x"),
+        "not_blocked",
+    ),
+    "remediation of nothing": (
+        PLAN_ONLY,
+        decide_agents.dispatch_remediation(agent_id="x"),
+        "no_issue",
+    ),
     "a second remediation": (
-        (*BLOCKED, dispatch_remediation(agent_id="fix-1")),
-        dispatch_remediation(agent_id="fix-2"),
+        (*BLOCKED, decide_agents.dispatch_remediation(agent_id="fix-1")),
+        decide_agents.dispatch_remediation(agent_id="fix-2"),
         "remediation_active",
     ),
     "remediation beyond the limit": (
-        (*REPAIRED, *[fail_health_audit(agent_id="h")] * 3),
-        dispatch_remediation(agent_id="fix-2"),
+        (*REPAIRED, *[decide_agents.fail_health_audit(agent_id="h")] * 3),
+        decide_agents.dispatch_remediation(agent_id="fix-2"),
         "remediation_limit",
     ),
     "checkpoint of nobody": (
         PLAN_ONLY,
-        record_checkpoint(agent_id="x", checkpoint="y"),
+        decide_agents.record_checkpoint(agent_id="x", checkpoint="y"),
         "agent_not_active",
     ),
     "answer to nothing": (
         PLAN_ONLY,
-        answer_question(question_id="q", response="y"),
+        decide_agents.answer_question(question_id="q", response="y"),
         "unknown_question",
     ),
     "expansion by another": (
         ANALYSED,
-        expand_task(task_id="A", agent_id="x", specification={}),
+        decide_support.expand_task(task_id="A", agent_id="x", specification={}),
         "not_its_analyst",
     ),
-    "a second analyst": (ANALYSED, dispatch_analyst(task_id="A", agent_id="x"), "in_expansion"),
+    "a second analyst": (
+        ANALYSED,
+        decide_support.dispatch_analyst(task_id="A", agent_id="x"),
+        "in_expansion",
+    ),
     "delegation to a stranger": (TAKEN, delegate(agent="x"), "unknown_supporting_agent"),
     "end of a run that there is not": (
         TAKEN,
-        fail_support(run_id="x", reason=""),
+        decide_support.fail_support(run_id="x", reason=""),
         "unknown_run",
     ),
     "a plan that lacks what is under way": (TAKEN, plan(task("C")), "task_under_way"),
-    "a developer that is simply done": (TAKEN, complete_agent(agent_id="dev-1"), "end_has_a_name"),
-    "a parcel that is not there": (TAKEN, take_outbox(items=("item-9",)), "not_in_outbox"),
+    "a developer that is simply done": (
+        TAKEN,
+        decide_agents.complete_agent(agent_id="dev-1"),
+        "end_has_a_name",
+    ),
+    "a parcel that is not there": (TAKEN, decide.take_outbox(items=("item-9",)), "not_in_outbox"),
     "a failure of an unknown task": (
         TAKEN,
-        record_failure_pattern(failure_type="t", task_id="Z"),
+        decide.record_failure_pattern(failure_type="t", task_id="Z"),
         "unknown_task",
     ),
 }
@@ -604,7 +600,7 @@ def test_what_the_state_does_not_allow_is_refused_with_the_reason(row: Any) -> N
     assert desk.refuses(request) == code
 
 
-SPELLED = load_plan(
+SPELLED = decide.load_plan(
     plan_file="PLAN.md",
     tasks=tuple(one.model_copy(update={"name": f"{one.id}.1"}) for one in PLAN.fields["tasks"]),
     supporting_agents=PLAN.fields["supporting_agents"],
@@ -628,14 +624,14 @@ def test_a_refusal_calls_tasks_as_the_plan_spells_them(row: Any) -> None:
 def test_a_hint_has_a_command_that_can_be_typed(name: str, word: str) -> None:
     desk = Desk()
     desk.does(plan(task("A").model_copy(update={"name": name})))
-    refusal = desk.ask(pass_audit(task_id="A", agent_id="x"))
+    refusal = desk.ask(decide_tasks.pass_audit(task_id="A", agent_id="x"))
     assert isinstance(refusal, Refusal)
     assert refusal.hint == f"`guard plan ready {word}` calls it ready for one"
 
 
 def test_the_question_about_a_task_calls_it_as_the_plan_spells_it() -> None:
     desk = Desk(limits=CoordinatorSettings(redispatch_limit=0))
-    desk.does(SPELLED, *TAKEN[1:], crash_agent(agent_id="dev-1"))
+    desk.does(SPELLED, *TAKEN[1:], decide_agents.crash_agent(agent_id="dev-1"))
     (question,) = desk.state.pending_divine_questions
     assert question.question == "agents on task A.1 were lost 1 times; the last was dev-1"
 
@@ -643,11 +639,16 @@ def test_the_question_about_a_task_calls_it_as_the_plan_spells_it() -> None:
 def test_every_task_stands_in_one_place_and_one_that_awaits_its_audit_is_called_so() -> None:
     desk = Desk()
     tasks = [task("done"), task("audited"), task("made"), task("vague"), task("free")]
-    desk.does(plan(*tasks, task("late", "made")), assess_tasks(needs_expansion=("vague",)))
+    desk.does(
+        plan(*tasks, task("late", "made")), decide_support.assess_tasks(needs_expansion=("vague",))
+    )
     for name in ("done", "audited", "made"):
-        desk.does(dispatch_developer(task_id=name, agent_id=f"dev-{name}"))
-    desk.does(submit_for_audit(task_id="done"), pass_audit(task_id="done", agent_id="aud"))
-    desk.does(submit_for_audit(task_id="audited"))
+        desk.does(decide_tasks.dispatch_developer(task_id=name, agent_id=f"dev-{name}"))
+    desk.does(
+        decide_tasks.submit_for_audit(task_id="done"),
+        decide_tasks.pass_audit(task_id="done", agent_id="aud"),
+    )
+    desk.does(decide_tasks.submit_for_audit(task_id="audited"))
     places = {
         "done": "completed",
         "audited": "in_progress",
@@ -663,32 +664,50 @@ def test_every_task_stands_in_one_place_and_one_that_awaits_its_audit_is_called_
 def test_no_more_agents_than_places_are_at_work() -> None:
     desk = Desk()
     desk.does(plan(*(task(f"T{n}") for n in range(5))))
-    desk.does(*(dispatch_developer(task_id=f"T{n}", agent_id=f"dev-{n}") for n in range(3)))
-    assert desk.refuses(dispatch_developer(task_id="T3", agent_id="dev-3")) == "no_free_slot"
-    desk.does(submit_for_audit(task_id="T0"), dispatch_developer(task_id="T3", agent_id="dev-3"))
-    assert desk.refuses(dispatch_agent(task_id="T0", agent_id="aud-1")) == "no_free_slot"
+    desk.does(
+        *(decide_tasks.dispatch_developer(task_id=f"T{n}", agent_id=f"dev-{n}") for n in range(3))
+    )
+    assert (
+        desk.refuses(decide_tasks.dispatch_developer(task_id="T3", agent_id="dev-3"))
+        == "no_free_slot"
+    )
+    desk.does(
+        decide_tasks.submit_for_audit(task_id="T0"),
+        decide_tasks.dispatch_developer(task_id="T3", agent_id="dev-3"),
+    )
+    assert (
+        desk.refuses(decide_agents.dispatch_agent(task_id="T0", agent_id="aud-1")) == "no_free_slot"
+    )
     desk.knob(active_developers=4)
-    desk.does(dispatch_agent(task_id="T0", agent_id="aud-1"))
+    desk.does(decide_agents.dispatch_agent(task_id="T0", agent_id="aud-1"))
 
 
 def test_rework_without_a_free_place_waits_for_one() -> None:
     desk = Desk()
     desk.does(plan(*(task(f"T{n}") for n in range(4))))
-    desk.does(dispatch_developer(task_id="T0", agent_id="dev-0"), submit_for_audit(task_id="T0"))
-    desk.does(*(dispatch_developer(task_id=f"T{n}", agent_id=f"dev-{n}") for n in (1, 2, 3)))
-    desk.does(fail_audit(task_id="T0", agent_id="aud-1", reason="red"))
+    desk.does(
+        decide_tasks.dispatch_developer(task_id="T0", agent_id="dev-0"),
+        decide_tasks.submit_for_audit(task_id="T0"),
+    )
+    desk.does(
+        *(decide_tasks.dispatch_developer(task_id=f"T{n}", agent_id=f"dev-{n}") for n in (1, 2, 3))
+    )
+    desk.does(decide_tasks.fail_audit(task_id="T0", agent_id="aud-1", reason="red"))
     assert desk.state.active_actor_count == 3
     assert shown(desk.state, "in_progress_tasks")["in_progress_tasks"]["T0"][1] == "implementing"
-    desk.does(submit_for_audit(task_id="T1"))
-    desk.does(dispatch_developer(task_id="T0", agent_id="dev-9"))
+    desk.does(decide_tasks.submit_for_audit(task_id="T1"))
+    desk.does(decide_tasks.dispatch_developer(task_id="T0", agent_id="dev-9"))
     assert desk.state.active_developers["dev-9"] == "T0"
 
 
 def test_the_last_pass_completes_the_plan_and_a_larger_plan_reopens_it() -> None:
     desk = Desk()
-    desk.does(plan(task("A")), dispatch_developer(task_id="A", agent_id="d"))
-    desk.does(submit_for_audit(task_id="A"))
-    assert desk.does(pass_audit(task_id="A", agent_id="x")) == ["task_complete", "plan_complete"]
+    desk.does(plan(task("A")), decide_tasks.dispatch_developer(task_id="A", agent_id="d"))
+    desk.does(decide_tasks.submit_for_audit(task_id="A"))
+    assert desk.does(decide_tasks.pass_audit(task_id="A", agent_id="x")) == [
+        "task_complete",
+        "plan_complete",
+    ]
     assert desk.state.plan_complete
     desk.does(plan(task("A"), task("B", "A")))
     assert not desk.state.plan_complete
@@ -697,13 +716,15 @@ def test_the_last_pass_completes_the_plan_and_a_larger_plan_reopens_it() -> None
 
 def test_a_pass_records_the_commits_after_the_last_task_that_passed_meanwhile() -> None:
     desk = Desk()
-    desk.does(PLAN, dispatch_developer(task_id="A", agent_id="d1"))
-    desk.does(dispatch_developer(task_id="C", agent_id="d2"))
-    desk.does(submit_for_audit(task_id="A"), submit_for_audit(task_id="C"))
+    desk.does(PLAN, decide_tasks.dispatch_developer(task_id="A", agent_id="d1"))
+    desk.does(decide_tasks.dispatch_developer(task_id="C", agent_id="d2"))
+    desk.does(
+        decide_tasks.submit_for_audit(task_id="A"), decide_tasks.submit_for_audit(task_id="C")
+    )
     desk.commit = AuditedCommit(HEAD, ("a.py",), "main")
-    desk.waits(minutes=1).does(pass_audit(task_id="A", agent_id="x"))
+    desk.waits(minutes=1).does(decide_tasks.pass_audit(task_id="A", agent_id="x"))
     desk.commit = AuditedCommit("c" * 40, ("c.py",), "main")
-    desk.waits(minutes=1).does(pass_audit(task_id="C", agent_id="x"))
+    desk.waits(minutes=1).does(decide_tasks.pass_audit(task_id="C", agent_id="x"))
     found = desk.state.task_commits
     assert (found["A"].base_sha, found["A"].commit_sha) == (BASE, HEAD)
     assert (found["C"].base_sha, found["C"].files_modified) == (HEAD, ("c.py",))
@@ -712,8 +733,12 @@ def test_a_pass_records_the_commits_after_the_last_task_that_passed_meanwhile() 
 def test_averages_of_a_supporting_agent() -> None:
     desk = Desk()
     desk.does(*BUSY)
-    desk.waits(seconds=60).does(complete_support(run_id="db-expert-run-2", confidence="LOW"))
-    desk.waits(seconds=60).does(complete_support(run_id="db-expert-run-3", confidence="HIGH"))
+    desk.waits(seconds=60).does(
+        decide_support.complete_support(run_id="db-expert-run-2", confidence="LOW")
+    )
+    desk.waits(seconds=60).does(
+        decide_support.complete_support(run_id="db-expert-run-3", confidence="HIGH")
+    )
     stats = desk.state.supporting_agent_stats["db-expert"]
     assert (stats.avg_duration_seconds, stats.avg_confidence) == (90.0, "MEDIUM")
     assert stats.tasks_benefited == ("A",)
@@ -721,9 +746,14 @@ def test_averages_of_a_supporting_agent() -> None:
 
 def test_failure_patterns_count_and_keep_their_causes() -> None:
     desk = Desk()
-    told = record_failure_pattern(failure_type="type_errors", task_id="A", cause="wrong type")
+    told = decide.record_failure_pattern(
+        failure_type="type_errors", task_id="A", cause="wrong type"
+    )
     desk.does(
-        PLAN, told, told, add_failure_prevention(failure_type="type_errors", prevention="mypy")
+        PLAN,
+        told,
+        told,
+        decide.add_failure_prevention(failure_type="type_errors", prevention="mypy"),
     )
     pattern = desk.state.failure_patterns["type_errors"]
     assert (pattern.count, pattern.tasks) == (2, ("A",))
@@ -733,7 +763,7 @@ def test_failure_patterns_count_and_keep_their_causes() -> None:
 @pytest.mark.parametrize("take", [lambda log: log * 2, lambda log: [e for e in log for _ in "ab"]])
 def test_an_event_that_comes_again_changes_nothing(take: Callable[[Any], Any]) -> None:
     desk = Desk()
-    desk.does(*REPAIRED, fail_health_audit(agent_id="h"))
+    desk.does(*REPAIRED, decide_agents.fail_health_audit(agent_id="h"))
     before = desk.state
     desk.log = take(desk.log)
     assert desk.folded() == before
@@ -745,15 +775,15 @@ def test_every_event_of_the_coordinator_is_folded() -> None:
 
 def test_a_document_stays_what_it_was_while_the_fold_goes_on() -> None:
     desk = Desk()
-    desk.does(*TAKEN, record_checkpoint(agent_id="dev-1", checkpoint="one"))
+    desk.does(*TAKEN, decide_agents.record_checkpoint(agent_id="dev-1", checkpoint="one"))
     fold = CoordinatorFold("")
     for event in desk.log:
         fold.apply(event)
     first = fold.contents()
     said = [agent.last_checkpoint for agent in first["active_agents"].values()]
-    desk.does(record_checkpoint(agent_id="dev-1", checkpoint="two"))
+    desk.does(decide_agents.record_checkpoint(agent_id="dev-1", checkpoint="two"))
     fold.apply(desk.log[-1])
-    desk.does(record_checkpoint(agent_id="dev-1", checkpoint="three"))
+    desk.does(decide_agents.record_checkpoint(agent_id="dev-1", checkpoint="three"))
     fold.apply(desk.log[-1])
     assert said == [one.last_checkpoint for one in first["active_agents"].values()] == ["one"]
     assert fold.contents()["active_agents"]["dev-1"].last_checkpoint == "three"
@@ -762,9 +792,10 @@ def test_a_document_stays_what_it_was_while_the_fold_goes_on() -> None:
 def test_whoever_is_to_start_is_told_what_it_is_about() -> None:
     desk = Desk()
     desk.does(plan(task("A", title="Write the migration")))
-    desk.does(dispatch_developer(task_id="A", agent_id="dev", to_start=True))
+    desk.does(decide_tasks.dispatch_developer(task_id="A", agent_id="dev", to_start=True))
     desk.does(
-        submit_for_audit(task_id="A"), dispatch_agent(task_id="A", agent_id="aud", to_start=True)
+        decide_tasks.submit_for_audit(task_id="A"),
+        decide_agents.dispatch_agent(task_id="A", agent_id="aud", to_start=True),
     )
     assert [one.text for one in desk.state.outbox] == ["Write the migration"] * 2
 
@@ -777,9 +808,9 @@ def test_what_blocks_a_task() -> None:
     desk.does(plan(task("A"), task("D")))
     for name in ("A", "D"):
         desk.does(
-            dispatch_developer(task_id=name, agent_id="dev"),
-            submit_for_audit(task_id=name),
-            pass_audit(task_id=name, agent_id="aud"),
+            decide_tasks.dispatch_developer(task_id=name, agent_id="dev"),
+            decide_tasks.submit_for_audit(task_id=name),
+            decide_tasks.pass_audit(task_id=name, agent_id="aud"),
         )
     desk.does(plan(*tasks))
     assert desk.state.blocked_tasks == {"C": ("B",)}

@@ -9,36 +9,8 @@ from typing import Any, get_args
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from guard.core.coordinator import decide_agents, decide_support, decide_tasks
 from guard.core.coordinator.agent_events import AgentsEvent
-from guard.core.coordinator.decide_agents import (
-    answer_question,
-    ask_question,
-    complete_agent,
-    crash_agent,
-    dispatch_agent,
-    dispatch_remediation,
-    fail_health_audit,
-    pass_health_audit,
-    record_checkpoint,
-    time_out_agent,
-)
-from guard.core.coordinator.decide_support import (
-    ask_clarification,
-    assess_tasks,
-    complete_support,
-    decline_support,
-    delegate_request,
-    dispatch_analyst,
-    expand_task,
-    fail_support,
-)
-from guard.core.coordinator.decide_tasks import (
-    block_audit,
-    dispatch_developer,
-    fail_audit,
-    pass_audit,
-    submit_for_audit,
-)
 from guard.core.coordinator.requests import AuditedCommit, Refusal
 from guard.core.coordinator.state import Coordinator
 from guard.core.coordinator.task_events import TaskEvent
@@ -86,36 +58,42 @@ def requests(random: Random, state: Coordinator) -> list[Any]:
     question = one(q.question_id for q in state.pending_divine_questions)
     repairing = [a for a, known in state.active_agents.items() if known.type == "remediation"]
     support = random.choice(["db-expert", "other"])
-    lose = random.choice([time_out_agent, crash_agent])
+    lose = random.choice([decide_agents.time_out_agent, decide_agents.crash_agent])
     sure: Any = random.choice(["HIGH", "MEDIUM", "LOW"])
     return [
-        dispatch_developer(task_id=free, agent_id=agent),
-        submit_for_audit(task_id=one(state.active_developers.values())),
-        dispatch_agent(task_id=ready, agent_id=agent),
-        pass_audit(task_id=ready, agent_id=auditor),
-        fail_audit(task_id=ready, agent_id=auditor),
-        block_audit(task_id=ready, agent_id=auditor, issue="red"),
-        dispatch_remediation(agent_id=agent, issue=random.choice([None, None, "red"])),
-        dispatch_agent(agent_type="health_auditor", agent_id=agent),
-        pass_health_audit(agent_id=agent),
-        fail_health_audit(agent_id=agent),
-        record_checkpoint(agent_id=active, checkpoint="half"),
-        ask_question(agent_id=active, question="?"),
-        answer_question(question_id=question, response="!"),
-        assess_tasks(needs_expansion=(one(state.available_tasks, state.blocked_tasks),)),
-        dispatch_analyst(task_id=vague, agent_id=agent),
-        expand_task(task_id=expanded, agent_id=analyst, specification={}),
-        ask_clarification(task_id=expanded, agent_id=analyst, question="?"),
-        delegate_request(
+        decide_tasks.dispatch_developer(task_id=free, agent_id=agent),
+        decide_tasks.submit_for_audit(task_id=one(state.active_developers.values())),
+        decide_agents.dispatch_agent(task_id=ready, agent_id=agent),
+        decide_tasks.pass_audit(task_id=ready, agent_id=auditor),
+        decide_tasks.fail_audit(task_id=ready, agent_id=auditor),
+        decide_tasks.block_audit(task_id=ready, agent_id=auditor, issue="red"),
+        decide_agents.dispatch_remediation(
+            agent_id=agent, issue=random.choice([None, None, "red"])
+        ),
+        decide_agents.dispatch_agent(agent_type="health_auditor", agent_id=agent),
+        decide_agents.pass_health_audit(agent_id=agent),
+        decide_agents.fail_health_audit(agent_id=agent),
+        decide_agents.record_checkpoint(agent_id=active, checkpoint="half"),
+        decide_agents.ask_question(agent_id=active, question="?"),
+        decide_agents.answer_question(question_id=question, response="!"),
+        decide_support.assess_tasks(
+            needs_expansion=(one(state.available_tasks, state.blocked_tasks),)
+        ),
+        decide_support.dispatch_analyst(task_id=vague, agent_id=agent),
+        decide_support.expand_task(task_id=expanded, agent_id=analyst, specification={}),
+        decide_support.ask_clarification(task_id=expanded, agent_id=analyst, question="?"),
+        decide_support.delegate_request(
             agent_id=support, delegating_agent=active, request_type="task", request_summary="x"
         ),
-        delegate_request(
+        decide_support.delegate_request(
             agent_id=support, delegating_agent=active, request_type="task", request_summary="y"
         ),
-        complete_support(run_id=run, confidence=sure),
-        fail_support(run_id=run, reason="no"),
-        decline_support(run_id=run, suggested=random.choice([None, "other", "db-expert"])),
-        complete_agent(agent_id=one(repairing, state.active_agents)),
+        decide_support.complete_support(run_id=run, confidence=sure),
+        decide_support.fail_support(run_id=run, reason="no"),
+        decide_support.decline_support(
+            run_id=run, suggested=random.choice([None, "other", "db-expert"])
+        ),
+        decide_agents.complete_agent(agent_id=one(repairing, state.active_agents)),
         lose(agent_id=active),
         random.choice(PLANS),
     ]
@@ -125,7 +103,7 @@ def likely(random: Random, state: Coordinator) -> Any:
     """What brings the plan on comes more often than the rest, or no story would come far."""
     found = requests(random, state)
     if state.infrastructure_blocked and random.random() < 0.3:
-        return random.choice([pass_health_audit(agent_id="h"), found[6], found[22]])
+        return random.choice([decide_agents.pass_health_audit(agent_id="h"), found[6], found[22]])
     if state.pending_divine_questions and random.random() < 0.3:
         return "answer"
     if random.random() < 0.15:
@@ -142,7 +120,9 @@ def step(desk: Desk, what: Any) -> None:
         desk.waits(minutes=9)
     elif what == "answer" and state.pending_divine_questions:
         desk.ask(
-            answer_question(question_id=state.pending_divine_questions[0].question_id, response="!")
+            decide_agents.answer_question(
+                question_id=state.pending_divine_questions[0].question_id, response="!"
+            )
         )
     elif what == "roll back" and state.completed_tasks:
         last = state.completed_tasks[-1]

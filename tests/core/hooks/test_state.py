@@ -1,6 +1,7 @@
 """What the view of the hooks keeps of a session."""
 
 from datetime import timedelta
+from typing import Any
 
 import pytest
 
@@ -8,13 +9,11 @@ from guard.core.hooks.events import HookSessionStarted, HooksFolded, StopDecided
 from guard.core.hooks.state import MOST_HELD, MOST_SESSIONS, HooksFold
 from tests.support.events import MOMENT
 
+_PLACE: dict[str, Any] = {"run": None, "iteration": None, "worktree": "w1", "agent": "gemini"}
 _STOPPED = StopDecided(
     at=MOMENT,
     id="e1",
-    run=None,
-    iteration=None,
-    worktree="w1",
-    agent="gemini",
+    **_PLACE,
     event="AfterAgent",
     session="s1",
     prompt="p1",
@@ -43,10 +42,7 @@ def started(session: str, source: str = "startup") -> HookSessionStarted:
     return HookSessionStarted(
         at=MOMENT + timedelta(seconds=9),
         id="e2",
-        run=None,
-        iteration=None,
-        worktree="w1",
-        agent="gemini",
+        **_PLACE,
         event="SessionStart",
         session=session,
         source=source,

@@ -16,6 +16,7 @@ from guard.core.work.history import (
     reachable_from,
 )
 from guard.core.work.leftovers import MOST_NAMES, Uncommitted, attribute_files, find_leftovers
+from tests.support.baselines import COUNTS
 
 MAIN = "refs/heads/main"
 
@@ -269,17 +270,7 @@ STORIES: dict[str, tuple[History, dict[str, Any]]] = {
     "a warning": (replace(START, warnings=("odd\x1b[2J",)), {"warnings": ("odd\\x1b[2J",)}),
 }
 FIELDS = (
-    *(
-        "new_commits",
-        "empty",
-        "copies",
-        "merges",
-        "rewritten",
-        "lost",
-        "imported",
-        "on_other_branches",
-        "rescued",
-    ),
+    *COUNTS,
     *(
         "unrelated",
         "net_change",

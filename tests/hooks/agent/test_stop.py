@@ -54,6 +54,11 @@ def session(project: Path) -> Path:
     return project
 
 
+def asked_at_four_stops(agent: str, data: bytes) -> list[bool]:
+    """Whether the agent is to go on, at each of four stops with the same document."""
+    return ["decision" in read(answer(agent, STOPS[agent], data, os.environ)) for _ in range(4)]
+
+
 def asked(answer: dict[str, str]) -> str:
     """The reason for which the agent is to go on."""
     assert set(answer) == {"decision", "reason"}
@@ -118,8 +123,7 @@ def test_the_cap_ends_also_a_loop_of_documents_that_cannot_be_read(
 ) -> None:
     assert run("baseline").code == 0
     write(project / "made.txt", "by the agent\n")
-    answers = [read(answer(agent, STOPS[agent], data, os.environ)) for _ in range(4)]
-    assert ["decision" in one for one in answers] == [True, True, False, False]
+    assert asked_at_four_stops(agent, data) == [True, True, False, False]
 
 
 @pytest.mark.parametrize("agent", AGENTS)
@@ -130,8 +134,7 @@ def test_the_cap_ends_also_a_loop_of_documents_that_lack_what_tells_it(
     write(project / "made.txt", "by the agent\n")
     told = {"sessionId": "s1", "session_id": "s1", "cwd": str(project), "stopReason": "end_turn"}
     data = json.dumps(told).encode()
-    answers = [read(answer(agent, STOPS[agent], data, os.environ)) for _ in range(4)]
-    assert ["decision" in one for one in answers] == [True, True, False, False]
+    assert asked_at_four_stops(agent, data) == [True, True, False, False]
     stop(agent, stop_hook_active=False)
     assert decisions()[-1][1] == ("uncommitted" if agent == "copilot" else "cap")
 
