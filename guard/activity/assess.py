@@ -149,7 +149,7 @@ def _mark_false_alarm(guard: Invocation, agent: Agent, reason: str) -> None:
     watched = guard.store.view(WATCHED_AGENT, baseline_key(agent.task_id, agent.agent_id))
     if watched is None or not watched.resumes:
         raise Refused(
-            f"agent {agent.agent_id} was sent no prompt",
+            f"guard has sent agent {agent.agent_id} no prompt",
             "`guard activity` can only learn from prompts of `guard resume --send`",
         )
     max_minutes = guard.config.settings.activity.max_lookback_minutes

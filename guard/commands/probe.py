@@ -47,7 +47,7 @@ def command(
     settings = guard.settings(None, flags).completion_check
     if not settings.agent:
         raise WrongUsage(
-            "no agent to ask was named", "name it with --agent, or set completion_check.agent"
+            "no agent to ask is known", "name it with --agent, or set completion_check.agent"
         )
     result = ask(
         ProbeQuestion(

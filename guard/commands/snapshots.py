@@ -89,9 +89,9 @@ def _prune(guard: Invocation) -> "PruneResult":
 def _text(report: SnapshotsReport) -> str:
     lines = []
     if report.promoted is not None:
-        lines.append(f"{report.promoted}: its work has been taken over, it may be pruned")
+        lines.append(f"{report.promoted}: its work is marked as taken over, and guard may prune it")
     if report.pruned:
         freed = size_text(report.freed_bytes)
-        lines.append(f"pruned {plural(len(report.pruned), 'snapshot')}, {freed} given back:")
+        lines.append(f"pruned {plural(len(report.pruned), 'snapshot')}, {freed} freed:")
         lines += [f"  {identity}" for identity in report.pruned]
     return "\n".join([*lines, snapshot_table(report)])

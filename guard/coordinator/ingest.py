@@ -16,7 +16,7 @@ from guard.errors import Refused, WrongUsage
 
 _MOST_BYTES = 64 * 1024 * 1024
 _MOST_LINE = 512
-_BY_HAND = "`guard rollback TASK` takes it back; no agent can"
+_BY_HAND = "only a person can roll a task back, with `guard rollback TASK`"
 
 
 def ingest(
@@ -51,13 +51,15 @@ def _read(file: Path) -> bytes:
             return _read_bounded(stream)
     except (OSError, ValueError) as error:
         why = error.strerror if isinstance(error, OSError) else error
-        raise WrongUsage(f"{file} cannot be read: {why}", "name what the agent printed") from None
+        raise WrongUsage(
+            f"{file} cannot be read: {why}", "name a file with the agent's output"
+        ) from None
 
 
 def _read_bounded(stream: BinaryIO) -> bytes:
     data = stream.read(_MOST_BYTES + 1)
     if len(data) > _MOST_BYTES:
-        raise WrongUsage("that is more than 64 MiB", "give the agent's last message alone")
+        raise WrongUsage("the output is larger than 64 MiB", "give only the agent's last message")
     return data
 
 

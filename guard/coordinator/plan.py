@@ -46,7 +46,7 @@ def _warn_ticked(guard: Invocation, state: Coordinator) -> None:
     if ticked:
         more = f" and {len(ticked) - _MOST_NAMED} more" if len(ticked) > _MOST_NAMED else ""
         guard.output.warn(
-            f"ticked in the plan, and not complete before they pass an audit:"
+            f"these tasks are ticked in the plan, but are complete only after an audit:"
             f" {', '.join(ticked[:_MOST_NAMED])}{more}"
         )
 

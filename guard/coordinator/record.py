@@ -64,7 +64,7 @@ def _head(guard: Invocation) -> str | None:
     try:
         found = read_head(git) if git is not None else None
     except RepositoryProblem as error:
-        guard.output.warn(f"where the repository stands is not known: {error.message}")
+        guard.output.warn(f"cannot read the commit of HEAD: {error.message}")
         return None
     return None if found == UNBORN else found
 
@@ -243,8 +243,8 @@ def explain_origin(guard: Invocation, state: Coordinator) -> str:
         count = plural(state.events_folded, "event")
         return f"{COORDINATOR.file} cannot be used: folded from the log alone, {count}"
     count, later = plural(stored.events_folded, "event"), state.events_folded - stored.events_folded
-    news = f"{plural(later, 'event')} came after it" if later else "nothing came after it"
-    return f"{COORDINATOR.file} stands at record {stored.seq}, with {count}; {news}"
+    news = f"{plural(later, 'event')} came after it" if later else "no event came after it"
+    return f"{COORDINATOR.file} is at record {stored.seq}, with {count}; {news}"
 
 
 def _stored_state(guard: Invocation) -> Coordinator | None:

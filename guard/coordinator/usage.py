@@ -44,7 +44,7 @@ def ask_usage(guard: Invocation, event_id: str | None = None) -> Request:
             f"coordinator.usage_command cannot be run: {error.strerror}", "check its path"
         ) from None
     if done.code != 0:
-        how = "was ended at its limit" if done.code is None else f"ended with {done.code}"
+        how = f"took more than {_SECONDS:g} s" if done.code is None else f"ended with {done.code}"
         raise Refused(f"the usage command {how}", "run it by hand to see why")
     return _parse_usage(done.stdout)
 
@@ -64,6 +64,6 @@ def _parse_usage(data: bytes) -> Request:
         return record_usage.parse({k: v for k, v in found.items() if v is not None})
     except ValidationError as error:
         raise Refused(
-            f"the usage command printed something else: {first_problem(error)}",
+            f"the usage command printed an unexpected document: {first_problem(error)}",
             "see `docs/guide/coordinator.md`",
         ) from None

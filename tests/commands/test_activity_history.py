@@ -159,7 +159,7 @@ def test_a_person_can_call_it_false_and_have_it_forgotten() -> None:
     lives(150)
     refused = run("activity", "a1", "--false-alarm")
     assert (refused.code, refused.out) == (1, "")
-    assert "agent a1 was sent no prompt" in refused.err
+    assert "guard has sent agent a1 no prompt" in refused.err
     resumed(50, quiet=100)
     words = ("activity", "a1", "--format", "json", "--reason", "it was\x1b[2J compiling")
     told = run(*words, "--false-alarm").json

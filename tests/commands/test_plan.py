@@ -148,7 +148,7 @@ def test_the_same_id_again_does_nothing_and_with_other_content_is_refused(projec
         (("dispatch", "2", "--agent", "../x"), 2, None),
         (("checkpoint", "--agent", "x", "y"), 1, "agent x is not at work"),
         (("answer", "q", "y"), 1, "no question q is open"),
-        (("ask", " "), 1, "it asks nothing"),
+        (("ask", " "), 1, "the question is empty"),
         (("ask", "x" * 65537), 2, None),
         (("ask", "no \udcff UTF-8"), 2, None),
         (("checkpoint", "--agent", "x", "y" * 513), 2, None),
@@ -249,7 +249,7 @@ def test_the_state_comes_back_from_the_log_and_that_is_logged(project: Path, har
     call("plan", "load", "plan.json")
     call("plan", "dispatch", "2", "--agent", "dev")
     before, path = state(), Invocation().workspace.path / COORDINATOR.file
-    assert "nothing came after it" in call("plan", "show", "--explain")[1]
+    assert "no event came after it" in call("plan", "show", "--explain")[1]
     if harm == "missing":
         path.unlink()
     else:
@@ -414,7 +414,7 @@ def test_a_retry_under_the_same_id_changes_nothing(words: tuple[str, ...], proje
 def test_boxes_that_are_ticked_complete_nothing_and_the_user_is_told(repository: Path) -> None:
     write(repository / "plan.md", "- [x] 1.1: Done, they say\n- [ ] 2: Open (depends: 1.1)\n")
     done = run("plan", "load", "plan.md", cwd=repository)
-    assert "not complete before they pass an audit: 1.1" in done.err
+    assert "ticked in the plan, but are complete only after an audit: 1.1" in done.err
     assert run("plan", "next", cwd=repository).out == "1.1: Done, they say\n"
     for words in (("dispatch", "1.1", "--agent", "dev"), ("ready", "1.1")):
         run("plan", *words, cwd=repository)

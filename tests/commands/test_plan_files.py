@@ -60,7 +60,7 @@ def test_what_is_under_way_keeps_its_place_in_the_plan(
         call("plan", "ask", "--agent", "dev", "Which?")
     before = state()
     write(repository / "plan.md", plan)
-    assert call("plan", "load", "plan.md") == (1, "the new plan lacks what is under way: 1.1")
+    assert call("plan", "load", "plan.md") == (1, "the new plan lacks tasks in progress: 1.1")
     assert state() == before
     write(repository / "plan.md", TASKS.replace("One", "Another title"))
     assert call("plan", "load", "plan.md")[0] == 0

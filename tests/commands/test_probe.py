@@ -135,7 +135,7 @@ def test_the_project_does_not_choose_the_command(
 
 
 MISUSED: dict[str, tuple[list[str], int, str]] = {
-    "no agent": ([], 2, "no agent to ask was named"),
+    "no agent": ([], 2, "no agent to ask is known"),
     "an agent that nobody knows": (["--agent", "gpt"], 2, "'gpt' is not one of"),
     "no time": (["--agent", "claude", "--probe-timeout", "0"], 4, "probe_timeout_seconds"),
     "a model that is an option": (

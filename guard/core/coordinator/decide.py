@@ -56,7 +56,7 @@ def load_plan(
     if gone:
         raise NotAllowed(
             "task_under_way",
-            f"the new plan lacks what is under way: {', '.join(gone[:5])}",
+            f"the new plan lacks tasks in progress: {', '.join(gone[:5])}",
             "keep these tasks in the plan until they are done",
         )
     lost = {run.agent_id for run in state.active_supporting_agents.values()}
@@ -166,7 +166,7 @@ def take_outbox(
     if gone:
         raise NotAllowed(
             "not_in_outbox",
-            f"{', '.join(gone[:5])}: not in the outbox",
+            f"the outbox does not have {', '.join(gone[:5])}",
             "`guard plan outbox` lists what is there",
         )
     return [partial(upkeep_events.OutboxTaken, items=items)] if items else []

@@ -28,10 +28,12 @@ def dispatch_remediation(
     """Send an agent to repair the infrastructure: one at a time, within the limit of attempts."""
     issue = issue or state.infrastructure_issue
     if not issue:
-        raise NotAllowed("no_issue", "nothing is known to be wrong", _ISSUE_HINT)
+        raise NotAllowed("no_issue", "no issue of the infrastructure is known", _ISSUE_HINT)
     working = [name for name, agent in state.active_agents.items() if agent.type == "remediation"]
     if working:
-        raise NotAllowed("remediation_active", f"{working[0]} is at it already", SHOW)
+        raise NotAllowed(
+            "remediation_active", f"{working[0]} is already repairing the infrastructure", SHOW
+        )
     _refuse_spent(state, terms)
     refuse_active(state, agent_id)
     return [remediation_draft(agent_id, issue, terms, to_start=to_start)]
@@ -149,7 +151,9 @@ def ask_question(
     state: Coordinator, _terms: DecisionTerms, *, question: str, agent_id: str | None = None
 ) -> list[Draft]:
     if not question.strip():
-        raise NotAllowed("no_question", "it asks nothing", "say what a person is to answer")
+        raise NotAllowed(
+            "no_question", "the question is empty", "write what a person should answer"
+        )
     agent = _active_agent(state, agent_id) if agent_id is not None else None
     task_id = agent.task_id if agent else None
     return [_question_draft(state, "task", task_id, question, agent_id)]
@@ -193,8 +197,8 @@ def complete_agent(state: Coordinator, _terms: DecisionTerms, *, agent_id: str) 
     if agent.type not in ON_THE_INFRASTRUCTURE:
         raise NotAllowed(
             "end_has_a_name",
-            f"agent {agent_id} is a {agent.type.replace('_', ' ')}: its work ends otherwise",
-            "see `guard plan ready`, `audit`, `expand`",
+            f"agent {agent_id} is a {agent.type.replace('_', ' ')}: record its result instead",
+            "use `guard plan ready`, `audit` or `expand`",
         )
     return [partial(agent_events.AgentComplete, agent_id=agent_id)]
 

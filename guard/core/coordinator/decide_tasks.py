@@ -88,7 +88,7 @@ def refuse_while_held_up(state: Coordinator) -> None:
         raise NotAllowed(
             "infrastructure_blocked",
             f"the infrastructure is blocked: {state.infrastructure_issue}",
-            "`guard plan remediate` sends an agent, `guard plan health` records that it is well again",
+            "`guard plan remediate` sends an agent, `guard plan health` records that it is healthy again",
         )
     if state.pending_divine_questions:
         question = state.pending_divine_questions[0]
@@ -151,7 +151,9 @@ def submit_for_audit(
     agent_id = agent_id or work.developer_id
     if agent_id != work.developer_id:
         raise NotAllowed(
-            "not_its_developer", f"task {name} is {work.developer_id}'s, not {agent_id}'s", SHOW
+            "not_its_developer",
+            f"task {name} belongs to {work.developer_id}, not to {agent_id}",
+            SHOW,
         )
     return [partial(task_events.DeveloperReadyForAudit, task_id=task_id, agent_id=agent_id)]
 
@@ -161,7 +163,7 @@ def dispatch_auditor(
 ) -> list[Draft]:
     """Send an auditor to a task; it takes a place like a developer, and each task has only one."""
     if task_id is None:
-        raise NotAllowed("no_task", "an auditor has a task to audit", "name it")
+        raise NotAllowed("no_task", "an auditor needs a task", "name the task to audit")
     _refuse_unless_pending(state, task_id)
     if task_id in state.active_auditors.values():
         message = f"task {state.task_name(task_id)} is being audited"
@@ -194,7 +196,7 @@ def _refuse_unless_pending(state: Coordinator, task_id: str) -> None:
         raise NotAllowed(
             "audit_not_pending",
             f"task {state.task_name(task_id)} {where}: no audit is pending",
-            f"`guard plan ready {state.quoted_task_name(task_id)}` calls it ready for one",
+            f"`guard plan ready {state.quoted_task_name(task_id)}` submits it for one",
         )
 
 
@@ -206,7 +208,7 @@ def _refuse_verdict(state: Coordinator, task_id: str, agent_id: str) -> None:
     if work is not None and work.developer_id == agent_id:
         raise NotAllowed(
             "own_work",
-            f"{agent_id} has developed {state.task_name(task_id)} itself",
+            f"{agent_id} is the developer of {state.task_name(task_id)}",
             "let another agent audit it",
         )
     sent = [auditor for auditor, audited in state.active_auditors.items() if audited == task_id]

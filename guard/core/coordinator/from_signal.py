@@ -24,7 +24,9 @@ def request_from(
         question = _question(signal)
         if not question.strip():
             raise NotAllowed(
-                "no_question", "it asks nothing", "a line `Question: …` has the question"
+                "no_question",
+                "the signal has no question",
+                "write the question on a line `Question: …`",
             )
         return decide_agents.ask_question(agent_id=agent_id, question=question)
     if signal.kind == "checkpoint":
@@ -87,9 +89,9 @@ def _task_id(
         return recorded
     agent = state.active_agents.get(agent_id)
     if agent is None or agent.task_id is None:
-        message = "it names no task, and the agent has none"
+        message = "the signal names no task, and the agent has none"
         raise NotAllowed(
-            "no_task", message, "name it behind the signal, as in `READY FOR AUDIT: 1.1`"
+            "no_task", message, "name the task after the signal, as in `READY FOR AUDIT: 1.1`"
         )
     return agent.task_id
 

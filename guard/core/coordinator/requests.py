@@ -22,7 +22,7 @@ P = ParamSpec("P")
 Draft = Callable[..., CoordinatorEvent]
 """An event that still lacks its id and time: a `functools.partial` of its class."""
 _DIGEST = 10
-SHOW = "`guard plan show` tells where every task stands"
+SHOW = "`guard plan show` shows the state of every task"
 
 
 @dataclass(frozen=True)

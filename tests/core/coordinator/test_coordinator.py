@@ -626,7 +626,7 @@ def test_a_hint_has_a_command_that_can_be_typed(name: str, word: str) -> None:
     desk.does(plan(task("A").model_copy(update={"name": name})))
     refusal = desk.ask(decide_tasks.pass_audit(task_id="A", agent_id="x"))
     assert isinstance(refusal, Refusal)
-    assert refusal.hint == f"`guard plan ready {word}` calls it ready for one"
+    assert refusal.hint == f"`guard plan ready {word}` submits it for one"
 
 
 def test_the_question_about_a_task_calls_it_as_the_plan_spells_it() -> None:
