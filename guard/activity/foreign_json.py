@@ -13,7 +13,6 @@ from guard.system.private_files import close
 MOST_BYTES = 1024 * 1024
 _OPEN = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 _NO_ACCESS_TIME = getattr(os, "O_NOATIME", 0)
-"""-"""
 _TIME_KEYS = ("last_updated", "updated_at", "claimed_at", "timestamp", "time", "ts", "at")
 ACTORS = ("agent_id", "agent", "author", "sender", "from")
 """Keys for the agent that did something."""

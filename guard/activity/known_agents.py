@@ -11,14 +11,7 @@ from guard.activity.subject import AgentSubject, ReportedWord, SharedScan
 from guard.context.ids import check_id, new_id
 from guard.context.invocation import Invocation
 from guard.coordinator.register_agents import INFRASTRUCTURE
-from guard.core.activity.clocks import (
-    MACHINE_CLOCKS,
-    Gap,
-    MachineClock,
-    find_gaps,
-    is_worth_recording,
-    machine_key,
-)
+from guard.core.activity import clocks
 from guard.core.activity.events import ClocksRead
 from guard.core.activity.plan_events import Claim, claims_by_agent
 from guard.core.activity.state import WATCHED_AGENT
@@ -42,21 +35,21 @@ CLOCK_SECONDS = 600.0
 """How often the clocks are recorded while agents are assessed, if they show no gap."""
 
 
-def machine_gaps(guard: Invocation) -> tuple[Gap, ...]:
+def machine_gaps(guard: Invocation) -> tuple[clocks.Gap, ...]:
     """Read the clocks, record them if that tells something new, and return when this machine slept or was off."""
     boot = _boot_id(guard.clock)
     if boot is None:
         return ()
     clock, host = guard.clock, read_host()
-    now = MachineClock(
+    now = clocks.MachineClock(
         at=clock.now(), boot_seconds=clock.boot(), awake_seconds=clock.awake(), boot_id=boot
     )
     machine = host.machine or host.name
-    view = guard.store.view(MACHINE_CLOCKS, machine_key(machine))
+    view = guard.store.view(clocks.MACHINE_CLOCKS, clocks.machine_key(machine))
     before = view.readings if view is not None else ()
-    if is_worth_recording(before, now, CLOCK_SECONDS):
+    if clocks.is_worth_recording(before, now, CLOCK_SECONDS):
         _record_clocks(guard, machine, now)
-    return find_gaps((*before, now))
+    return clocks.find_gaps((*before, now))
 
 
 def _boot_id(clock: Clock) -> str | None:
@@ -66,7 +59,7 @@ def _boot_id(clock: Clock) -> str | None:
     return None if clock.slept is None else "stopped"
 
 
-def _record_clocks(guard: Invocation, machine: str, now: MachineClock) -> None:
+def _record_clocks(guard: Invocation, machine: str, now: clocks.MachineClock) -> None:
     try:
         with guard.writable_store.change() as change:
             change.append(ClocksRead(id=new_id(), machine=machine, **dict(now)))
@@ -148,7 +141,7 @@ class KnownAgents:
             ReportedWord(agent.updated_at.timestamp(), f"reported {agent.status}", agent.message),
         )
 
-    def gaps_of(self, agent: Agent) -> tuple[Gap, ...]:
+    def gaps_of(self, agent: Agent) -> tuple[clocks.Gap, ...]:
         # An agent on another machine has gaps that this one does not know.
         return () if compare_hosts(agent.host, self._here) == "elsewhere" else self._gaps
 
@@ -157,7 +150,7 @@ class KnownAgents:
         return read_host()
 
     @cached_property
-    def _gaps(self) -> tuple[Gap, ...]:
+    def _gaps(self) -> tuple[clocks.Gap, ...]:
         return machine_gaps(self._guard)
 
     def claims_of(self, agent: Agent) -> tuple[Claim, ...]:

@@ -7,14 +7,8 @@ import click
 from guard.context.invocation import Invocation
 from guard.context.output import prints_report
 from guard.core.base.text import escape
+from guard.core.check import rejudge
 from guard.core.check.evidence import Policy
-from guard.core.check.rejudge import (
-    JudgeReport,
-    apply_settings,
-    explain,
-    read_evidence,
-    replay_check,
-)
 from guard.errors import WrongUsage
 
 _MOST_BYTES = 16 * 1024 * 1024
@@ -59,7 +53,7 @@ def command(
         if replay is not None:
             from guard.log import find_check
 
-            report = replay_check(find_check(guard, replay, run_id), settings)
+            report = rejudge.replay_check(find_check(guard, replay, run_id), settings)
         else:
             assert file is not None
             report = _judge_document(file.read(_MOST_BYTES + 1), settings)
@@ -70,13 +64,13 @@ def command(
     guard.output.document(report, form, _text)
 
 
-def _judge_document(data: bytes, settings: tuple[str, ...]) -> JudgeReport:
+def _judge_document(data: bytes, settings: tuple[str, ...]) -> rejudge.JudgeReport:
     if len(data) > _MOST_BYTES:
         raise ValueError(f"the document is larger than {_MOST_BYTES} bytes")
-    return explain(read_evidence(data), apply_settings(Policy(), settings))
+    return rejudge.explain(rejudge.read_evidence(data), rejudge.apply_settings(Policy(), settings))
 
 
-def _text(report: JudgeReport) -> str:
+def _text(report: rejudge.JudgeReport) -> str:
     if report.decision == "verdict":
         lines = [f"{report.status}: {report.reason} ({escape(report.detail)})"]
     else:

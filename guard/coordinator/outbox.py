@@ -16,7 +16,7 @@ from guard.core.coordinator.event_base import PlanEvent
 from guard.core.coordinator.state import Coordinator, CoordinatorFold
 from guard.core.coordinator.task_events import CoordinatorEvent
 from guard.core.coordinator.upkeep_events import OutboxTaken
-from guard.store import Change, Store
+from guard.store import Store
 
 Parcels = tuple[Parcel, ...]
 
@@ -33,22 +33,18 @@ def take_parcels(guard: Invocation, agent_id: str | None, event_id: str | None) 
     require_state(guard)
     terms = decision_terms(guard, event_id)
     found: Parcels = ()
-    before: OutboxTaken | None = None
 
-    def decide_now(state: Coordinator, change: Change) -> tuple[CoordinatorEvent, ...] | None:
-        nonlocal found, before
-        if event_id is not None and (known := change.find_event(event_id)) is not None:
-            if not isinstance(known, OutboxTaken):
-                raise reused_id_error(known, event_id)
-            before = known
-            return None
+    def decide_now(state: Coordinator) -> tuple[CoordinatorEvent, ...]:
+        nonlocal found
         found = parcels_for(state, agent_id)
         return unwrap_decision(
             decide(state, take_outbox(items=tuple(one.item_id for one in found)), terms)
         )
 
-    change_state(guard, terms, decide_now)
-    if before is None:
+    before = change_state(
+        guard, terms, decide_now, event_id, is_repeat=lambda one: isinstance(one, OutboxTaken)
+    ).earlier
+    if not isinstance(before, OutboxTaken):
         return found
     again = replay_parcels(guard.store, before)
     if agent_id is not None and any(one.agent_id != agent_id for one in again):

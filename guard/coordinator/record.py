@@ -92,8 +92,12 @@ class RequestResult:
 
     events: tuple[CoordinatorEvent, ...]
     state: Coordinator
-    repeated: bool = False
-    """Whether the request was recorded before under the same id; then nothing is recorded now."""
+    earlier: BaseEvent | None = None
+    """The event that recorded the same request before under its id; then nothing is recorded now."""
+
+    @property
+    def repeated(self) -> bool:
+        return self.earlier is not None
 
 
 def find_state(guard: Invocation) -> Coordinator | None:
@@ -118,17 +122,15 @@ def record(guard: Invocation, request: Request, event_id: str | None = None) -> 
     terms = decision_terms(guard, event_id, looks=begins)
     ground = current_ground(guard) if begins else None
 
-    def decide_now(state: Coordinator, change: Change) -> tuple[CoordinatorEvent, ...] | None:
-        if event_id is not None and (known := change.find_event(event_id)) is not None:
-            if not request.is_recorded_as(known):
-                raise reused_id_error(known, event_id)
-            return None
+    def decide_now(state: Coordinator) -> tuple[CoordinatorEvent, ...]:
         own = terms
         if request.kind is pass_audit:
             own = replace(terms, commit=audited_commit(guard, state, request.fields["task_id"]))
         return unwrap_decision(decide(state, request, own))
 
-    return change_state(guard, terms, decide_now, ground)
+    return change_state(
+        guard, terms, decide_now, event_id, is_repeat=request.is_recorded_as, ground=ground
+    )
 
 
 def find_event(guard: Invocation, event_id: str) -> BaseEvent | None:
@@ -139,16 +141,25 @@ def find_event(guard: Invocation, event_id: str) -> BaseEvent | None:
 def change_state(
     guard: Invocation,
     terms: DecisionTerms,
-    decide_now: Callable[[Coordinator, Change], tuple[CoordinatorEvent, ...] | None],
+    decide_now: Callable[[Coordinator], tuple[CoordinatorEvent, ...]],
+    event_id: str | None,
+    *,
+    is_repeat: Callable[[BaseEvent], bool] = lambda _earlier: False,
     ground: Ground | None = None,
 ) -> RequestResult:
-    """Record the events that `decide_now` returns under the lock; it returns None if they were recorded before."""
+    """Record the events that `decide_now` returns under the lock, unless the id has an earlier event.
+
+    The request is refused if `is_repeat` does not recognise that event as its own.
+    """
     keep = guard.lenient_settings.registry.keep_finished
     with guard.writable_store.change() as change, reject_invalid():
         state = _recover_state(change, terms)
-        events = decide_now(state, change)
-        if events is None:
-            return RequestResult((), state, repeated=True)
+        earlier = change.find_event(event_id) if event_id is not None else None
+        if earlier is not None:
+            if not is_repeat(earlier):
+                raise reused_id_error(earlier, earlier.id)
+            return RequestResult((), state, earlier)
+        events = decide_now(state)
         register = Register(change, terms.now, ground, keep)
         # One append, so that a crash leaves either all events or none.
         change.append(*_with_registry_events(state, events, register))
@@ -216,12 +227,7 @@ def run_tick(
     at_work: dict[str, bool] = {}
     unseen: dict[str, ActiveAgent] = {}
 
-    def decide_now(state: Coordinator, change: Change) -> tuple[CoordinatorEvent, ...] | None:
-        unseen.clear()
-        if event_id is not None and (known := change.find_event(event_id)) is not None:
-            if not is_of_a_tick(known):
-                raise reused_id_error(known, event_id)
-            return None
+    def decide_now(state: Coordinator) -> tuple[CoordinatorEvent, ...]:
         agents = _require_plan(state).active_agents.items()
         due = {name: one for name, one in agents if is_due(one, terms) and not one.checked}
         unseen.update({name: one for name, one in due.items() if name not in at_work})
@@ -231,7 +237,10 @@ def run_tick(
 
     # It takes time to find out whether an agent is at work, so the lock is released meanwhile.
     while True:
-        result = change_state(guard, terms, decide_now, ground)
+        unseen.clear()
+        result = change_state(
+            guard, terms, decide_now, event_id, is_repeat=is_of_a_tick, ground=ground
+        )
         if not unseen:
             return result
         at_work |= {agent_id: is_at_work(agent_id, agent) for agent_id, agent in unseen.items()}

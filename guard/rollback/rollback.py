@@ -11,7 +11,6 @@ from guard.coordinator.record import (
     decision_terms,
     find_state,
     require_state,
-    reused_id_error,
 )
 from guard.core.base.fields import is_id
 from guard.core.base.paths import path_line
@@ -19,7 +18,6 @@ from guard.core.base.text import fit_line, utf8_text
 from guard.core.coordinator.decide import rollback_order
 from guard.core.coordinator.requests import Draft
 from guard.core.coordinator.state import Coordinator
-from guard.core.coordinator.task_events import CoordinatorEvent
 from guard.core.coordinator.upkeep_events import RollbackFailed, RollbackStarted, TaskRolledBack
 from guard.core.rollback.journal import SettledRollback
 from guard.core.rollback.report import (
@@ -41,7 +39,6 @@ from guard.rollback.place import RollbackPlace, lock_rollbacks
 from guard.rollback.prepare import RevertOrder, RollbackStopped, prepare_revert
 from guard.rollback.recover import settle_all
 from guard.snapshots.take import keep, prepare_site
-from guard.store import Change
 
 _LONGEST_REASON = 60_000
 Tell = Callable[[RolledBackTask], None]
@@ -129,13 +126,7 @@ def _tell_killed(guard: Invocation, task_id: str, *, moved: bool) -> None:
 
 def _append(guard: Invocation, draft: Draft, event_id: str | None = None) -> None:
     terms = decision_terms(guard, event_id)
-
-    def decided(_state: Coordinator, change: Change) -> tuple[CoordinatorEvent, ...]:
-        if event_id is not None and (known := change.find_event(event_id)) is not None:
-            raise reused_id_error(known, event_id)
-        return terms.events([draft])
-
-    change_state(guard, terms, decided)
+    change_state(guard, terms, lambda _state: terms.events([draft]), event_id)
 
 
 def _refuse(

@@ -5,13 +5,7 @@ from typing import TYPE_CHECKING, Any, get_args
 
 import click
 
-from guard.commands.options import (
-    choice_option,
-    incarnation_option,
-    registered_agent_options,
-    stack,
-    task_id_option,
-)
+from guard.commands import options
 from guard.context.invocation import Invocation
 from guard.context.output import prints_report
 from guard.core.agents.agent import STATUSES
@@ -30,14 +24,14 @@ _WORDS = {
     "test_run": ", test run recorded",
 }
 
-_incarnation_option = incarnation_option(
+_incarnation_option = options.incarnation_option(
     "The agent's incarnation, as `spawn` printed it; a report of an earlier one changes nothing. Also "
     "GUARD_AGENT_INCARNATION, for the agent that GUARD_TASK_ID and GUARD_AGENT_ID name."
 )
 _message_option = click.option(
     "--message", default="", metavar="TEXT", help="What the agent says about itself."
 )
-_process_options = stack(
+_process_options = options.stack(
     click.option("--tmux-session", metavar="NAME", help="The tmux session that the agent runs in."),
     click.option(
         "--tmux-socket", metavar="NAME|PATH", help="The tmux server's socket, if not the default."
@@ -54,7 +48,7 @@ def _take_place(given: dict[str, Any]) -> "PlaceOptions":
 
 
 @click.command("spawn")
-@registered_agent_options
+@options.registered_agent_options
 @click.option(
     "--type",
     "agent_type",
@@ -81,7 +75,7 @@ def spawn(guard: Invocation, /, form: str, **given: Any) -> None:
 
 
 @click.command("update")
-@registered_agent_options
+@options.registered_agent_options
 @click.option(
     "--status", required=True, type=click.Choice(STATUSES), help="The agent's status now."
 )
@@ -119,8 +113,8 @@ def update(guard: Invocation, /, form: str, strict: bool, **given: Any) -> None:
 
 
 @click.command("finding")
-@registered_agent_options
-@choice_option(
+@options.registered_agent_options
+@options.choice_option(
     "--severity", among=get_args(Severity), default="info", text="The severity of the finding."
 )
 @click.option("--file", metavar="PATH", help="The file that the finding is about.")
@@ -135,7 +129,7 @@ def finding(guard: Invocation, /, form: str, **given: Any) -> None:
 
 
 @click.command("test", context_settings={"ignore_unknown_options": True})
-@registered_agent_options
+@options.registered_agent_options
 @_incarnation_option
 @click.option(
     "--timeout",
@@ -163,7 +157,7 @@ def test(guard: Invocation, /, form: str, **given: Any) -> None:
 
 
 @click.command("kill")
-@registered_agent_options
+@options.registered_agent_options
 @click.option("--reason", required=True, metavar="TEXT", help="The reason, for the log.")
 @click.option(
     "--grace",
@@ -188,7 +182,7 @@ def kill(
 
 @click.command("import")
 @click.argument("file", type=click.Path(path_type=Path))
-@task_id_option("task_id", text="The task of agents whose entry names none.")
+@options.task_id_option("task_id", text="The task of agents whose entry names none.")
 @prints_report
 def import_agents(guard: Invocation, file: Path, task_id: str | None, form: str) -> None:
     """Import the agents of a registry file written by hand or by another tool.

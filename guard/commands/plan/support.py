@@ -5,14 +5,7 @@ from typing import Any, get_args
 
 import click
 
-from guard.commands.options import (
-    agent_id_option,
-    choice_option,
-    plan_agent_option,
-    record_request,
-    records_plan,
-    records_request,
-)
+from guard.commands import options
 from guard.context.ids import id_callback
 from guard.context.invocation import Invocation
 from guard.core.coordinator import decide_agents, decide_support
@@ -32,19 +25,21 @@ _MOST_BYTES = 1 << 20
     metavar="TASK",
     help="A task that is too vague; may be repeated.",
 )
-@records_plan
+@options.records_plan
 def assess(guard: Invocation, vague: tuple[str, ...], event_id: str | None, form: str) -> None:
     """Record which tasks must be expanded first; all others can be implemented as they are."""
     from guard.coordinator.plan import find_task_id
 
     named = tuple(find_task_id(guard, one) for one in vague)
-    record_request(guard, decide_support.assess_tasks(needs_expansion=named), event_id, form)
+    options.record_request(
+        guard, decide_support.assess_tasks(needs_expansion=named), event_id, form
+    )
 
 
 @click.command("analyst")
 @click.argument("task")
-@plan_agent_option
-@records_request
+@options.plan_agent_option
+@options.records_request
 def analyst(task_id: str, agent_id: str) -> Request:
     """Give a vague task to an agent that expands it."""
     return decide_support.dispatch_analyst(task_id=task_id, agent_id=agent_id)
@@ -52,8 +47,8 @@ def analyst(task_id: str, agent_id: str) -> Request:
 
 @click.command("expand")
 @click.argument("task")
-@plan_agent_option
-@choice_option(
+@options.plan_agent_option
+@options.choice_option(
     "--confidence",
     among=get_args(Confidence),
     default="HIGH",
@@ -66,7 +61,7 @@ def analyst(task_id: str, agent_id: str) -> Request:
     help="The file with the expanded task, one JSON object.",
 )
 @click.option("--question", metavar="TEXT", help="With LOW: the question to answer first.")
-@records_request
+@options.records_request
 def expand(
     task_id: str,
     agent_id: str,
@@ -107,7 +102,7 @@ def _object(path: Path) -> dict[str, Any]:
 
 @click.command("delegate")
 @click.argument("agent_id", metavar="AGENT", callback=id_callback("an agent id"))
-@agent_id_option(
+@options.agent_id_option(
     "--from", "delegating_agent", required=True, text="The agent that asks for support."
 )
 @click.option(
@@ -116,7 +111,7 @@ def _object(path: Path) -> dict[str, Any]:
     callback=lambda _context, _parameter, task: task or None,
     help="The task that the request is about.",
 )
-@choice_option(
+@options.choice_option(
     "--type",
     "request_type",
     among=get_args(RequestType),
@@ -124,7 +119,7 @@ def _object(path: Path) -> dict[str, Any]:
     text="The kind of request.",
 )
 @click.argument("request_summary", metavar="SUMMARY")
-@records_request
+@options.records_request
 def delegate(**request: Any) -> Request:
     """Ask a supporting agent of the plan; guard queues the request while the agent is busy."""
     return decide_support.delegate_request(**request)
@@ -133,7 +128,7 @@ def delegate(**request: Any) -> Request:
 @click.command("support")
 @click.argument("run_id", metavar="RUN", callback=id_callback("the id of a run"))
 @click.argument("end", type=click.Choice(["done", "failed", "out-of-scope"]))
-@choice_option(
+@options.choice_option(
     "--confidence",
     among=get_args(Confidence),
     default="MEDIUM",
@@ -143,7 +138,7 @@ def delegate(**request: Any) -> Request:
     "--message", default="", metavar="TEXT", help="The result, or the reason of the failure."
 )
 @click.option("--suggest", metavar="ID", help="With `out-of-scope`: an agent that could do it.")
-@records_request
+@options.records_request
 def support(
     run_id: str, end: str, confidence: Confidence, message: str, suggest: str | None
 ) -> Request:
@@ -156,9 +151,9 @@ def support(
 
 
 @click.command("remediate")
-@plan_agent_option
+@options.plan_agent_option
 @click.option("--issue", metavar="TEXT", help="What is wrong; by default the known issue.")
-@records_request
+@options.records_request
 def remediate(agent_id: str, issue: str | None) -> Request:
     """Send an agent to repair the infrastructure; until it is healthy, guard gives out no task.
 
@@ -168,7 +163,7 @@ def remediate(agent_id: str, issue: str | None) -> Request:
 
 
 @click.command("health")
-@plan_agent_option
+@options.plan_agent_option
 @click.option(
     "--verdict",
     required=True,
@@ -176,7 +171,7 @@ def remediate(agent_id: str, issue: str | None) -> Request:
     help="The health of the infrastructure.",
 )
 @click.option("--issue", metavar="TEXT", help="What is wrong now.")
-@records_request
+@options.records_request
 def health(agent_id: str, verdict: str, issue: str | None) -> Request:
     """Record whether a blocked infrastructure is healthy again; at the limit of attempts guard asks a person."""
     if verdict == "unhealthy":
@@ -185,9 +180,9 @@ def health(agent_id: str, verdict: str, issue: str | None) -> Request:
 
 
 @click.command("ask")
-@agent_id_option("--agent", "agent_id", text="The agent that waits for the answer.")
+@options.agent_id_option("--agent", "agent_id", text="The agent that waits for the answer.")
 @click.argument("question")
-@records_request
+@options.records_request
 def ask(agent_id: str | None, question: str) -> Request:
     """Ask a person a question; until the answer guard gives out no new task."""
     return decide_agents.ask_question(agent_id=agent_id, question=question)
@@ -196,7 +191,7 @@ def ask(agent_id: str | None, question: str) -> Request:
 @click.command("answer")
 @click.argument("question_id", metavar="QUESTION", callback=id_callback("a question id"))
 @click.argument("response")
-@records_request
+@options.records_request
 def answer(question_id: str, response: str) -> Request:
     """Answer an open question; the outbox holds the answer for the agent that waits."""
     return decide_agents.answer_question(question_id=question_id, response=response)

@@ -6,16 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from guard.commands.options import (
-    INPUT_FILE,
-    event_id_option,
-    plan_agent_option,
-    print_change,
-    record_request,
-    records_plan,
-    repeatable_option,
-    settles_plan_rollbacks,
-)
+from guard.commands import options
 from guard.context.invocation import Invocation
 from guard.context.output import prints_report
 from guard.core.coordinator.decide import record_usage
@@ -28,11 +19,11 @@ if TYPE_CHECKING:
 @click.command("outbox")
 @click.option("--take", is_flag=True, help="Take the items out of the outbox, as delivered.")
 @click.option("--agent", "agent_id", metavar="ID", help="Only items for this agent.")
-@event_id_option(
+@options.event_id_option(
     "With --take: record under this id; the same call with the same id prints the same items."
 )
 @prints_report
-@settles_plan_rollbacks
+@options.settles_plan_rollbacks
 def outbox(
     guard: Invocation, take: bool, agent_id: str | None, event_id: str | None, form: str
 ) -> None:
@@ -70,7 +61,7 @@ def outbox(
     metavar="TIME",
     help="The time when the limit resets, in ISO-8601.",
 )
-@records_plan
+@options.records_plan
 def usage(
     guard: Invocation,
     utilisation: int | None,
@@ -90,12 +81,12 @@ def usage(
             session_remaining=remaining,
             session_resets_at=resets_at,
         )
-    record_request(guard, told, event_id, form)
+    options.record_request(guard, told, event_id, form)
 
 
 @click.command("tick")
 @click.option("--no-fill", is_flag=True, help="Start no agents; only end those whose time is up.")
-@records_plan
+@options.records_plan
 def tick(guard: Invocation, no_fill: bool, event_id: str | None, form: str) -> None:
     """Do what is due: end agents whose time is up, then fill the free places, audits first.
 
@@ -108,7 +99,9 @@ def tick(guard: Invocation, no_fill: bool, event_id: str | None, form: str) -> N
     def at_work(agent_id: str, agent: "ActiveAgent") -> bool:
         return _is_at_work(guard, agent_id, agent)
 
-    print_change(guard, run_tick(guard, at_work, fills=not no_fill, event_id=event_id), form)
+    options.print_change(
+        guard, run_tick(guard, at_work, fills=not no_fill, event_id=event_id), form
+    )
 
 
 def _is_at_work(guard: Invocation, agent_id: str, agent: "ActiveAgent") -> bool:
@@ -134,11 +127,11 @@ def _is_at_work(guard: Invocation, agent_id: str, agent: "ActiveAgent") -> bool:
 
 
 @click.command("ingest")
-@click.argument("file", type=INPUT_FILE, default="-")
-@plan_agent_option
-@repeatable_option
+@click.argument("file", type=options.INPUT_FILE, default="-")
+@options.plan_agent_option
+@options.repeatable_option
 @prints_report
-@settles_plan_rollbacks
+@options.settles_plan_rollbacks
 def ingest(guard: Invocation, file: Path, agent_id: str, event_id: str | None, form: str) -> None:
     """Record the signals in an agent's output: ready for audit, a verdict, a question, a checkpoint, its end.
 

@@ -4,18 +4,8 @@ from typing import Annotated
 
 from pydantic import AfterValidator, Field
 
+from guard.core.activity import lookback, outages
 from guard.core.activity.assess import MIN_CONFIDENCE
-from guard.core.activity.lookback import (
-    AGENT_TERMS_PATTERN,
-    MAX_LOOKBACK_MINUTES,
-    validate_agent_terms,
-)
-from guard.core.activity.outages import (
-    OUTAGE_AGENTS,
-    OUTAGE_HOLD_MINUTES,
-    OUTAGE_SHARE,
-    OUTAGE_WITHIN_MINUTES,
-)
 from guard.core.activity.sources import LOOKBACK_MINUTES
 from guard.core.base.fields import Section
 
@@ -71,21 +61,21 @@ and {task} stand for the ids."""
     """The least confidence at which an agent counts as at work."""
     adaptive: bool = True
     """Whether guard looks back further for an agent that is often quiet for long."""
-    max_lookback_minutes: Annotated[float, Field(gt=0, le=43200)] = MAX_LOOKBACK_MINUTES
+    max_lookback_minutes: Annotated[float, Field(gt=0, le=43200)] = lookback.MAX_LOOKBACK_MINUTES
     """The longest look-back that an agent's rhythm or a lesson can ask for; longer pauses are no rhythm."""
     agent_terms: Annotated[
         str,
-        Field(max_length=65536, json_schema_extra={"pattern": AGENT_TERMS_PATTERN}),
-        AfterValidator(validate_agent_terms),
+        Field(max_length=65536, json_schema_extra={"pattern": lookback.AGENT_TERMS_PATTERN}),
+        AfterValidator(lookback.validate_agent_terms),
     ] = ""
     """Terms of single agents, as in `builder-1: lookback_minutes=180 min_confidence=0.6; docs: lookback_minutes=30`."""
-    outage_agents: Annotated[int, Field(ge=2, le=100_000)] = OUTAGE_AGENTS
+    outage_agents: Annotated[int, Field(ge=2, le=100_000)] = outages.OUTAGE_AGENTS
     """How many agents have to fall silent at the same moment for an outage."""
-    outage_share: Annotated[float, Field(gt=0, le=1)] = OUTAGE_SHARE
+    outage_share: Annotated[float, Field(gt=0, le=1)] = outages.OUTAGE_SHARE
     """Which share of the agents at work has to fall silent for an outage."""
-    outage_within_minutes: Annotated[float, Field(gt=0, le=1440)] = OUTAGE_WITHIN_MINUTES
+    outage_within_minutes: Annotated[float, Field(gt=0, le=1440)] = outages.OUTAGE_WITHIN_MINUTES
     """How far apart the last signs of agents in one outage may be."""
-    outage_hold_minutes: Annotated[float, Field(ge=0, le=43200)] = OUTAGE_HOLD_MINUTES
+    outage_hold_minutes: Annotated[float, Field(ge=0, le=43200)] = outages.OUTAGE_HOLD_MINUTES
     """How long agents in an outage do not count as stalled."""
     noise_patterns: Annotated[str, Field(max_length=4096)] = ""
     """More words that mark a message as noise, separated by `;`."""
