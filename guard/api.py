@@ -270,13 +270,15 @@ def classify(
 
 
 def _invocation(workspace: Where, repo: Where) -> Invocation:
-    told = os.fspath(workspace) if workspace is not None else None
+    folder_option = os.fspath(workspace) if workspace is not None else None
     place = os.path.abspath(repo) if repo is not None else None
     try:
         folder = os.getcwd()
     except FileNotFoundError:
         folder = ""  # A caller that names a repository or a workspace needs no current folder.
-    return _cached_invocation(told, place, folder, os.environ.get("GUARD_WORKSPACE"), os.getpid())
+    return _cached_invocation(
+        folder_option, place, folder, os.environ.get("GUARD_WORKSPACE"), os.getpid()
+    )
 
 
 @cache

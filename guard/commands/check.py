@@ -15,7 +15,7 @@ from guard.core.check.report import EXIT_OF
 @check_options
 @prints_report
 @settles_rollbacks
-def command(guard: Invocation, /, form: str, **told: Any) -> int:
+def command(guard: Invocation, /, form: str, **given: Any) -> int:
     """Check how the iteration ended: complete, waiting, working, stalled or otherwise.
 
     The agent's own commits decide first. Without them, guard asks the agent's session, commits forgotten work, and
@@ -26,6 +26,6 @@ def command(guard: Invocation, /, form: str, **told: Any) -> int:
     """
     from guard.check.verdict import check
 
-    report = check(guard, check_terms(told))
+    report = check(guard, check_terms(given))
     guard.output.verdict(report, form, verdict_text)
     return EXIT_OF[report.status]

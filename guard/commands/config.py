@@ -26,14 +26,14 @@ def command(guard: Invocation, form: str) -> None:
 
 
 def _lines(resolved: Resolved, workspace_flag: str | None) -> list[SettingLine]:
-    told = {"workspace": workspace_flag} if workspace_flag else {}
+    given = {"workspace": workspace_flag} if workspace_flag else {}
     return [
         SettingLine(
             key=knob.key,
-            value=told.get(knob.key, value_of(resolved, knob)),
+            value=given.get(knob.key, value_of(resolved, knob)),
             default=knob.default,
             origin="command line"
-            if knob.key in told
+            if knob.key in given
             else resolved.origins.get(knob.key, "default"),
             variable=knob.variable,
             user_only=knob.user_only,

@@ -134,19 +134,19 @@ def _tell(output: Output, news: StreamHeld | LetGo) -> None:
 
 
 def _sum_up(output: Output, ended: StreamOutcome) -> None:
-    told = []
+    parts = []
     if ended.killed:
         count = plural(len(ended.killed), "helper")
-        told.append(f"{count} killed with the session: {_list_names(ended.killed)}")
+        parts.append(f"{count} killed with the session: {_list_names(ended.killed)}")
     if "held" in ended.reasons:
         names = f": {_list_names(ended.members)}" if ended.members else ""
-        told.append(f"held back for {ended.team}, {plural(ended.count, 'helper')} may live{names}")
+        parts.append(f"held back for {ended.team}, {plural(ended.count, 'helper')} may live{names}")
     if "stream_cut" in ended.reasons:
-        told.append("the stream was cut off before the agent ended its turn")
+        parts.append("the stream was cut off before the agent ended its turn")
     if ended.unreadable:
-        told.append(f"{plural(ended.unreadable, 'line')} could not be read")
-    if told:
-        output.warn("; ".join(told))
+        parts.append(f"{plural(ended.unreadable, 'line')} could not be read")
+    if parts:
+        output.warn("; ".join(parts))
 
 
 def _list_names(names: tuple[str, ...]) -> str:

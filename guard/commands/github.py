@@ -68,7 +68,7 @@ def prepare(guard: Invocation, state_key: str) -> None:
 @options.run_options
 @click.pass_obj
 def step(
-    guard: Invocation, /, mode: Any, script: str | None, max_time: float | None, **told: Any
+    guard: Invocation, /, mode: Any, script: str | None, max_time: float | None, **given: Any
 ) -> None:
     """Run the agent or check it, and keep the result for `guard github publish`.
 
@@ -90,8 +90,8 @@ def step(
         guard, workspace_option=str(job.state), environ=job.agent_environ(), repo=guard.repo
     )
     if mode != "run":
-        told["report"] = None  # Only a run writes one.
-    order, _ = options.run_order(modes.shell(script or ""), "text", told)
+        given["report"] = None  # Only a run writes one.
+    order, _ = options.run_order(modes.shell(script or ""), "text", given)
     order = replace(order, max_seconds=max_time)
     with _ignore_commands():
         report = modes.WorkflowStep(place, job, mode, order).run()
@@ -207,7 +207,7 @@ def publish(guard: Invocation, mode: Any, fail_on: str, push_rescue: bool, annot
     help="Seconds for all calls together.",
 )
 @prints_report
-def status(guard: Invocation, /, file: Path, form: str, **told: Any) -> None:
+def status(guard: Invocation, /, file: Path, form: str, **given: Any) -> None:
     """Report a verdict to GitHub: a commit status or a check run, and a comment that guard updates.
 
     The token is read from GITHUB_TOKEN or GH_TOKEN, the server from GITHUB_API_URL. Guard waits out rate limits and
@@ -218,22 +218,22 @@ def status(guard: Invocation, /, file: Path, form: str, **told: Any) -> None:
     from guard.github.status import BOT, StatusNotice, tell
 
     job, token = JobEnvironment(guard.environ), find_token(guard.environ)
-    sha = told["sha"] or job.sha or ""
+    sha = given["sha"] or job.sha or ""
     if not _SHA.fullmatch(sha):
         raise WrongUsage("there is no commit to report on", "give its full id with --sha")
     notice = StatusNotice(
         report=_read(file, job),
         repository=check_repository_name(job.repository),
         sha=sha,
-        name=told["name"],
+        name=given["name"],
         page=job.page,
-        pull_request=(told["pr"] or job.pull_request) if told["comment"] else None,
-        author=told["comment_author"] or BOT,
+        pull_request=(given["pr"] or job.pull_request) if given["comment"] else None,
+        author=given["comment_author"] or BOT,
     )
     server = guard.environ.get("GITHUB_API_URL") or "https://api.github.com"
     now = guard.clock.now
-    client = Client(server, token, told["time_limit"], now=lambda: now().timestamp())
-    report = tell(client, notice, told["kind"], if_permitted=told["if_permitted"])
+    client = Client(server, token, given["time_limit"], now=lambda: now().timestamp())
+    report = tell(client, notice, given["kind"], if_permitted=given["if_permitted"])
     for refusal in report.refused:
         guard.output.warn(refusal)
     guard.output.document(report, form, _status_text)

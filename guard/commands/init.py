@@ -52,5 +52,5 @@ def _write(target: Path, text: str) -> None:
 
 
 def _text(report: InitReport) -> str:
-    told = {"written": "written", "kept": "kept as it is", "would_write": "would be written"}
-    return escape(f"{report.file}: {told[report.action]}")
+    words = {"written": "written", "kept": "kept as it is", "would_write": "would be written"}
+    return escape(f"{report.file}: {words[report.action]}")

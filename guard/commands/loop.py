@@ -36,7 +36,7 @@ _FILE = click.Path(dir_okay=False, path_type=Path)
     help="Stop when this markdown file has no open box, not counting boxes in code or under Optional.",
 )
 @options.runs_agent
-def command(guard: Invocation, /, words: tuple[str, ...], form: str, **told: Any) -> int:
+def command(guard: Invocation, /, words: tuple[str, ...], form: str, **given: Any) -> int:
     """Run the agent again and again, until the work is done or a person is needed.
 
     The loop ends when the task file has no open box; without a task file, when there is nothing to do; at its
@@ -46,9 +46,9 @@ def command(guard: Invocation, /, words: tuple[str, ...], form: str, **told: Any
     from guard.core.run.loop import LoopLimits
     from guard.run.loop import Loop, LoopPlan
 
-    limits = LoopLimits(told.pop("max_iterations"), told.pop("max_time"))
-    prompt_file, tasks = told.pop("prompt_file"), told.pop("tasks")
-    order, report_file = options.run_order(words, form, told)
+    limits = LoopLimits(given.pop("max_iterations"), given.pop("max_time"))
+    prompt_file, tasks = given.pop("prompt_file"), given.pop("tasks")
+    order, report_file = options.run_order(words, form, given)
 
     def tell(report: CheckReport) -> None:
         if form == "text":

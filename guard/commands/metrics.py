@@ -37,8 +37,8 @@ def command(guard: Invocation, form: str) -> None:
 def _text(report: MetricsReport) -> str:
     targets = {target.name: _target(target) for target in report.targets}
     rows = [
-        f"{title:20}  {figure:>7}  {told:32}  {targets.get(name, '')}".rstrip()
-        for name, title, figure, told in _figures(report)
+        f"{title:20}  {figure:>7}  {origin:32}  {targets.get(name, '')}".rstrip()
+        for name, title, figure, origin in _figures(report)
     ]
     return "\n".join([*rows, *_counts(report)])
 

@@ -34,7 +34,7 @@ _MOST_LINES = 20
 @prints_report
 @settles_rollbacks
 def command(
-    guard: Invocation, /, dry_run: bool, planner: str | None, branch: bool, form: str, **told: Any
+    guard: Invocation, /, dry_run: bool, planner: str | None, branch: bool, form: str, **given: Any
 ) -> int:
     """Commit the work that the iteration left uncommitted.
 
@@ -46,7 +46,7 @@ def command(
     """
     from guard.check import verdict
 
-    terms = CheckTerms(**told, flags={"rescue.planner": planner})
+    terms = CheckTerms(**given, flags={"rescue.planner": planner})
     report = verdict.rescue(guard, terms, dry=dry_run, on_branch=branch)
     guard.output.verdict(report, form, _text)
     return 0 if report.is_settled else 1

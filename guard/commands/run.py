@@ -15,7 +15,7 @@ from guard.core.check.report import EXIT_OF
 @options.max_time_option("Stop the agent after S seconds, and check what it left.")
 @options.runs_agent
 def command(
-    guard: Invocation, /, words: tuple[str, ...], max_time: float | None, form: str, **told: Any
+    guard: Invocation, /, words: tuple[str, ...], max_time: float | None, form: str, **given: Any
 ) -> int:
     """Run the agent for one iteration, and check how it ended.
 
@@ -28,7 +28,7 @@ def command(
     from guard.run.loop import INTERRUPTED
     from guard.run.run import StoppedByPerson, run_iteration
 
-    order, report_file = options.run_order(words, form, told)
+    order, report_file = options.run_order(words, form, given)
     try:
         report = run_iteration(guard, replace(order, max_seconds=max_time))
         code = EXIT_OF[report.status]

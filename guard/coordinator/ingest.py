@@ -85,5 +85,5 @@ def _report_signal(
     signal: AgentSignal, outcome: str, detail: str, events: tuple[str, ...] = ()
 ) -> IngestedSignal:
     fields = {"kind": signal.kind, "line": signal.line, "task": utf8_text(signal.task)[:_MOST_LINE]}
-    told = {"outcome": outcome, "detail": utf8_text(detail)[:_MOST_LINE], "events": events}
-    return IngestedSignal.model_validate(fields | told)
+    result = {"outcome": outcome, "detail": utf8_text(detail)[:_MOST_LINE], "events": events}
+    return IngestedSignal.model_validate(fields | result)

@@ -74,14 +74,14 @@ def usage(
     from guard.coordinator.usage import ask_usage
 
     if utilisation is None:
-        told = ask_usage(guard, event_id)
+        request = ask_usage(guard, event_id)
     else:
-        told = record_usage(
+        request = record_usage(
             session_utilisation=utilisation,
             session_remaining=remaining,
             session_resets_at=resets_at,
         )
-    options.record_request(guard, told, event_id, form)
+    options.record_request(guard, request, event_id, form)
 
 
 @click.command("tick")

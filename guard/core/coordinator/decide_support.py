@@ -30,7 +30,9 @@ def assess_tasks(
             raise NotAllowed("task_not_open", f"task {state.task_name(task_id)} is {where}", SHOW)
     clear = [*state.available_tasks, *state.blocked_tasks]
     clear += [
-        task_id for task_id, who in state.pending_expansions.items() if who == NEEDS_EXPANSION
+        task_id
+        for task_id, analyst in state.pending_expansions.items()
+        if analyst == NEEDS_EXPANSION
     ]
     assessed = partial(
         agent_events.TaskQualityAssessment,
@@ -50,9 +52,9 @@ def dispatch_analyst(
     if place not in _OPEN:
         where = place.replace("_", " ") if place else "not in the plan"
         raise NotAllowed("task_not_open", f"task {name} is {where}", SHOW)
-    who = state.pending_expansions.get(task_id, NEEDS_EXPANSION)
-    if who != NEEDS_EXPANSION:
-        raise NotAllowed("in_expansion", f"task {name} is being expanded ({who})", SHOW)
+    analyst = state.pending_expansions.get(task_id, NEEDS_EXPANSION)
+    if analyst != NEEDS_EXPANSION:
+        raise NotAllowed("in_expansion", f"task {name} is being expanded ({analyst})", SHOW)
     refuse_beyond_redispatch(state, task_id, terms)
     refuse_active(state, agent_id)
     return [analyst_draft(task_id, agent_id, terms, to_start=to_start)]

@@ -106,8 +106,8 @@ def _queue_request(board: Board, event: agent_events.DelegationQueued) -> None:
     board.pending_delegation_requests[event.request_id] = entry_from(
         entries.Delegation, event, queued_at=event.at
     )
-    told = f"{event.request_id} waits for {event.agent_id} at place {event.position}"
-    board.send("queued", event.delegating_agent, event.task_id, told, event.at)
+    text = f"{event.request_id} waits for {event.agent_id} at place {event.position}"
+    board.send("queued", event.delegating_agent, event.task_id, text, event.at)
 
 
 def _end_run(board: Board, event: SupportEnd) -> None:
@@ -118,19 +118,19 @@ def _end_run(board: Board, event: SupportEnd) -> None:
     stats = board.supporting_agent_stats.get(run.agent_id, entries.SupportStats())
     match event:
         case agent_events.SupportingAgentComplete():
-            news, told = _completed_stats(stats, event, run), event.result
+            news, text = _completed_stats(stats, event, run), event.result
         case agent_events.SupportingAgentFailed():
-            news, told = {"failures": stats.failures + 1}, f"{run.agent_id} failed: {event.reason}"
+            news, text = {"failures": stats.failures + 1}, f"{run.agent_id} failed: {event.reason}"
         case agent_events.SupportingAgentOutOfScope():
             news = {"out_of_scope": stats.out_of_scope + 1}
             hint = f" (it suggests {event.suggested})" if event.suggested else ""
-            told = f"out of scope for {run.agent_id}: {(event.guidance + hint).strip()}"
+            text = f"out of scope for {run.agent_id}: {(event.guidance + hint).strip()}"
             if event.routed_to is not None:
-                told = f"out of scope for {run.agent_id}; {event.routed_to} is asked instead"
+                text = f"out of scope for {run.agent_id}; {event.routed_to} is asked instead"
         case _:
             assert_never(event)
     board.supporting_agent_stats[run.agent_id] = stats.model_copy(update=news)
-    board.send("support", run.delegating_agent, run.task_id, told, event.at)
+    board.send("support", run.delegating_agent, run.task_id, text, event.at)
 
 
 def _completed_stats(

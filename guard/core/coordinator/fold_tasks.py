@@ -215,8 +215,8 @@ def _abort_dependents(board: Board, event: upkeep_events.TaskRolledBack) -> None
     for agent_id, agent in list(agents.items()):
         if agent.type in working and agent.task_id in gone:
             del agents[agent_id]
-            told = f"dependency_rolled_back: {event.task_id}"
-            board.send("abort", agent_id, agent.task_id, told, event.at)
+            text = f"dependency_rolled_back: {event.task_id}"
+            board.send("abort", agent_id, agent.task_id, text, event.at)
 
 
 def _record_failure(board: Board, event: upkeep_events.FailurePatternRecorded) -> None:

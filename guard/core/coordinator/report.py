@@ -86,15 +86,15 @@ class PlanOutboxReport(Report):
 def change_report(
     events: Iterable[CoordinatorEvent], state: Coordinator, *, repeated: bool = False
 ) -> PlanChangeReport:
-    told = tuple(
+    recorded = tuple(
         RecordedEvent(
             type=event.type, id=event.id, **{name: getattr(event, name, None) for name in _NAMES}
         )
         for event in events
     )
     return PlanChangeReport(
-        recorded_as="repeated" if repeated else "recorded" if told else "nothing",
-        events=told,
+        recorded_as="repeated" if repeated else "recorded" if recorded else "nothing",
+        events=recorded,
         total_tasks=state.total_tasks,
         completed=_completed_count(state),
         in_progress=len(state.in_progress_tasks),
@@ -142,10 +142,10 @@ def task_names(state: Coordinator) -> dict[str, str]:
 
 
 def _line(event: RecordedEvent, names: Mapping[str, str]) -> str:
-    told = {name: value for name in _NAMES if (value := getattr(event, name))}
+    named = {name: value for name in _NAMES if (value := getattr(event, name))}
     if event.task_id:
-        told["task_id"] = names.get(event.task_id, event.task_id)
-    words = [f"{name.removesuffix('_id')} {value}" for name, value in told.items()]
+        named["task_id"] = names.get(event.task_id, event.task_id)
+    words = [f"{name.removesuffix('_id')} {value}" for name, value in named.items()]
     return "  ".join([event.type, *words])
 
 
@@ -223,8 +223,8 @@ def _waiting_lines(state: Coordinator, names: Mapping[str, str]) -> Iterator[str
         yield f"blocked: {names.get(task_id, task_id)} waits for {awaited}"
     if len(state.blocked_tasks) > _SHOWN:
         yield f"blocked: {len(state.blocked_tasks) - _SHOWN} more"
-    for task_id, whose in state.pending_expansions.items():
-        yield f"to expand: {names.get(task_id, task_id)} ({whose})"
+    for task_id, analyst in state.pending_expansions.items():
+        yield f"to expand: {names.get(task_id, task_id)} ({analyst})"
 
 
 SignalOutcome = Literal["recorded", "repeated", "refused", "for_a_person"]

@@ -198,8 +198,8 @@ class _Ledger:
         # A list says which members live, not which work: an idle member stays idle.
         listed = {one.member for one in change.members}
         for member in list(self._roll.counting.values()):
-            told = member.told_by == "host" and member.kind in change.kinds
-            if told and member.member not in listed:
+            is_listed_by_host = member.told_by == "host" and member.kind in change.kinds
+            if is_listed_by_host and member.member not in listed:
                 self._leave(member, "ended", "its host lists it no more")
         for joined in change.members:
             known = self._roll.newest(joined.member)

@@ -65,9 +65,9 @@ def team_text(report: TeamReport) -> str:
 def team_text_of_member(report: TeamReport) -> str:
     """Return the team in one line, then the member that the command was about."""
     late = " (late: nothing changed)" if report.recorded_as == "late" else ""
-    told = [escape(_line(report.member) + late)] if report.member else []
+    named = [escape(_line(report.member) + late)] if report.member else []
     listed = report.model_copy(update={"members": ()})
-    return "\n".join([team_text(listed), *told])
+    return "\n".join([team_text(listed), *named])
 
 
 def whole_text(report: TeamReport) -> str:
@@ -78,10 +78,10 @@ def whole_text(report: TeamReport) -> str:
 
 def _line(member: Member) -> str:
     kind = member.kind.replace("_", " ")
-    told = f"  {member.member}  {kind}  {member.status}  incarnation {member.incarnation}"
+    line = f"  {member.member}  {kind}  {member.status}  incarnation {member.incarnation}"
     if member.counts:
-        told += f"  last seen {member.seen.at:%Y-%m-%dT%H:%M:%SZ}, lease {member.lease_seconds:g} s"
+        line += f"  last seen {member.seen.at:%Y-%m-%dT%H:%M:%SZ}, lease {member.lease_seconds:g} s"
     elif member.left_because is not None:
-        told += f"  {member.left_because}"
-        told += f": {member.left_detail}" if member.left_detail else ""
-    return f"{told}  {member.description}".rstrip()
+        line += f"  {member.left_because}"
+        line += f": {member.left_detail}" if member.left_detail else ""
+    return f"{line}  {member.description}".rstrip()
