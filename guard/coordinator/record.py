@@ -38,14 +38,14 @@ _HEADS = "refs/heads/"
 
 
 def decision_terms(
-    guard: Invocation, event_id: str | None, *, looks: bool = False
+    guard: Invocation, event_id: str | None, *, reads_head: bool = False
 ) -> DecisionTerms:
     moment = guard.clock.moment()
     return DecisionTerms(
         moment.now,
         event_id or new_id(),
         guard.users_config.settings.coordinator,
-        _head(guard) if looks else None,
+        _head(guard) if reads_head else None,
         boot_seconds=moment.boot_seconds,
         boot_id=moment.boot_id,
     )
@@ -119,7 +119,7 @@ def record(guard: Invocation, request: Request, event_id: str | None = None) -> 
     if event_id is not None:
         check_id("an event id", event_id)
     begins = request.kind is dispatch_developer
-    terms = decision_terms(guard, event_id, looks=begins)
+    terms = decision_terms(guard, event_id, reads_head=begins)
     ground = current_ground(guard) if begins else None
 
     def decide_now(state: Coordinator) -> tuple[CoordinatorEvent, ...]:
@@ -222,7 +222,7 @@ def run_tick(
     """Record what is due: end or extend the time of agents, and with `fills` send agents to free places."""
     if not guard.workspace.path.exists():
         _require_plan(None)
-    terms = decision_terms(guard, event_id, looks=fills)
+    terms = decision_terms(guard, event_id, reads_head=fills)
     ground = current_ground(guard) if fills else None
     at_work: dict[str, bool] = {}
     unseen: dict[str, ActiveAgent] = {}

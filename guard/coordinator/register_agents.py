@@ -35,12 +35,12 @@ class Register:
             # A developer that claimed this task is registered in its first task, and not in this one.
             if (
                 not isinstance(event, task_events.AuditorFail)
-                or self._known(task_id, agent_id) is not None
+                or self._find(task_id, agent_id) is not None
             ):
                 yield from self._start(agent_id, task_id, kind)
 
     def _start(self, agent_id: str, task_id: str, kind: str) -> Iterator[AgentLogEvent]:
-        known = self._known(task_id, agent_id)
+        known = self._find(task_id, agent_id)
         # The program that started the agent may have registered it already.
         if known is not None and known.status in ACTIVE:
             return
@@ -55,13 +55,13 @@ class Register:
         yield from self._counts.transitions(event, known)
 
     def _end(self, agent_id: str, task_id: str, status: AgentStatus) -> Iterator[AgentLogEvent]:
-        known = self._known(task_id, agent_id)
+        known = self._find(task_id, agent_id)
         if known is not None and known.status in ACTIVE:
             event = AgentUpdated(**registry.stamp_of(known, self._now), status=status)
             yield event
             yield from self._counts.transitions(event, known)
 
-    def _known(self, task_id: str, agent_id: str) -> Agent | None:
+    def _find(self, task_id: str, agent_id: str) -> Agent | None:
         return registry.find_agent(self._change, task_id, agent_id)
 
 
