@@ -208,7 +208,8 @@ def test_what_does_not_end_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(process_table, "_signal", lambda *_: None)
     monkeypatch.setattr(process_table, "_DEATH_SECONDS", 0.5)
     with ending(subprocess.Popen(PAUSE)) as process:
-        refused(at_process(process.pid), f"not ended within 0.5 s: process {process.pid} ")
+        why = rf"guard killed process {process.pid} \(sleep\), but it has not ended within 0.5 s"
+        refused(at_process(process.pid), why)
 
 
 def test_guard_does_not_end_where_it_comes_from() -> None:

@@ -139,7 +139,7 @@ setattr(ingest, sys.argv[1], lambda *_: os.kill(os.getpid(), signal.SIGKILL))
 """
 
 
-@pytest.mark.parametrize(("at", "recorded"), [("_hooks_folded", 0), ("_delete", 1)])
+@pytest.mark.parametrize(("at", "recorded"), [("_folded_event", 0), ("_delete", 1)])
 def test_a_fold_that_is_killed_takes_in_nothing_twice(
     at: str, recorded: int, guard: Invocation, home: Path
 ) -> None:
