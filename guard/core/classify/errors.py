@@ -47,40 +47,23 @@ _SURE_STATUSES = {
 }
 _STATUSES = {402: _BILLING, 403: _AUTH, 413: _CONTEXT, 429: _RATE, 500: _SERVER}
 
-CODES: dict[str, ErrorMeaning] = {
-    "account_on_hold": _BILLING,
-    "authentication": _AUTH,
-    "authentication_error": _AUTH,
-    "authentication_failed": _AUTH,
-    "authorization": _AUTH,
-    "billing_error": _BILLING,
-    "cloud_credential_error": _AUTH,
-    "context_length_exceeded": _CONTEXT,
-    "context_limit": _CONTEXT,
-    "contextoverflowerror": _CONTEXT,
-    "error_max_budget_usd": _BUDGET,
-    "error_max_turns": _TURNS,
-    "budget_exhausted": _BUDGET,
-    "fatalauthenticationerror": _AUTH,
-    "fatalturnlimitederror": _TURNS,
-    "fataluntrustedworkspaceerror": ErrorMeaning("denied", "untrusted_folder"),
-    "insufficient_quota": _BILLING,
-    "invalid_grant": _AUTH,
-    "max_turns": _TURNS,
-    "oauth_org_not_allowed": _AUTH,
-    "overloaded": _OVERLOADED,
-    "overloaded_error": _OVERLOADED,
-    "permission_error": _AUTH,
-    "prompt_too_long": _CONTEXT,
-    "providerautherror": _AUTH,
-    "quota": _BILLING,
-    "quota_exceeded": _BILLING,
-    "rate_limit": _RATE,
-    "rate_limit_error": _RATE,
-    "timeout_error": ErrorMeaning("transient", "timeout"),
-    "usage_limit_reached": _LIMIT,
-    "verification_required": _AUTH,
+_CODE_WORDS = {
+    _BILLING: "account_on_hold billing_error insufficient_quota quota quota_exceeded",
+    _AUTH: (
+        "authentication authentication_error authentication_failed authorization "
+        "cloud_credential_error fatalauthenticationerror invalid_grant "
+        "oauth_org_not_allowed permission_error providerautherror verification_required"
+    ),
+    _CONTEXT: "context_length_exceeded context_limit contextoverflowerror prompt_too_long",
+    _BUDGET: "error_max_budget_usd budget_exhausted",
+    _TURNS: "error_max_turns fatalturnlimitederror max_turns",
+    ErrorMeaning("denied", "untrusted_folder"): "fataluntrustedworkspaceerror",
+    _OVERLOADED: "overloaded overloaded_error",
+    _RATE: "rate_limit rate_limit_error",
+    ErrorMeaning("transient", "timeout"): "timeout_error",
+    _LIMIT: "usage_limit_reached",
 }
+CODES = {word: meaning for meaning, words in _CODE_WORDS.items() for word in words.split()}
 """The programs' own code words for errors, in lower case."""
 
 
