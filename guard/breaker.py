@@ -59,7 +59,7 @@ class BreakerKey:
             return None
 
     def head_after(self, known: str | None) -> str | None:
-        """The commit that is checked out if it brings commits beside the known one, else the known one."""
+        """Return the commit that is checked out if it brings commits beside the known one, else the known one."""
         now = self.head()
         if now is None or known is None or now == known:
             return known
@@ -113,7 +113,7 @@ def load(store: Store, worktree: str) -> Breaker:
 
 
 def permission_now(place: BreakerKey, state: Breaker, heir: bool = False) -> BreakerPermission:
-    """Whether an iteration may begin now; claims nothing. An heir makes the trial of a process that started it."""
+    """Tell whether an iteration may begin now; claims nothing. An heir makes the trial of a process that started it."""
     seen = place.head_after(state.head) if state.state == "open" else None
     holder = state.trial.holder if state.trial else None
     living = holder is not None and alive.is_alive(holder.pid, holder.start)
@@ -155,7 +155,7 @@ def allow(
 
 
 def find_process(pid: int) -> Process | None:
-    """The process that has this pid now; None if its start time cannot be read."""
+    """Return the process that has this pid now; None if its start time cannot be read."""
     start = alive.start_time(pid)
     return None if start is None else Process(pid=pid, start=start)
 

@@ -72,7 +72,7 @@ class Check:
 
     @property
     def waited_before(self) -> float:
-        """How many seconds the earlier checks of the iteration have waited."""
+        """Return how many seconds the earlier checks of the iteration have waited."""
         return self.last.waited_seconds if self.last is not None else 0.0
 
     def make(self) -> CheckResult:

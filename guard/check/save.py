@@ -39,7 +39,7 @@ class WorkKeeper:
         return take_snapshot(self.subject)
 
     def after_snapshot(self, error: RepositoryProblem) -> RepositoryProblem:
-        """The error of a check that git could not answer; its hint tells where the work tree is safe."""
+        """Return the error of a check that git could not answer; its hint tells where the work tree is safe."""
         try:
             kept = self.snapshot()
         except GuardError as second:
@@ -54,7 +54,7 @@ class WorkKeeper:
             self.warn(f"guard cannot read every file, so something may be left: {kept.skipped[0]}")
 
     def may_be_hidden(self) -> bool:
-        """Whether `info/exclude`, which git obeys and no commit shows, changed since the baseline."""
+        """Tell whether `info/exclude`, which git obeys and no commit shows, changed since the baseline."""
         rules, began = self.subject.repository.common_dir / "info/exclude", self.subject.baseline.at
         with suppress(OSError):
             if began is not None and rules.stat().st_ctime > began.timestamp():

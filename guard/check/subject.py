@@ -68,7 +68,7 @@ class CheckSubject:
 
     @cached_property
     def environ(self) -> Mapping[str, str]:
-        """The caller's environment without the mark, so that guard's own children are not taken for the iteration's."""
+        """Return the caller's environment without the mark, so that guard's own children are not taken for the iteration's."""
         return {name: text for name, text in self.guard.environ.items() if name != MARK}
 
     @property
@@ -76,7 +76,7 @@ class CheckSubject:
         return RepositoryReader(self.repository, self.environ, self.git_limit)
 
     def other_refs(self) -> frozenset[str]:
-        """The refs on which iterations of other work trees have worked since the baseline, as of now.
+        """Return the refs on which iterations of other work trees have worked since the baseline, as of now.
 
         Work in a work tree that the agent made for itself counts. But agents that run side by side, each under a guard of its
         own, must not complete each other's iterations.

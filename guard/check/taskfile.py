@@ -37,7 +37,7 @@ def _text(path: Path) -> str | None:
 
 
 def find_task_file(root: Path, spec: str | None, settings: Settings) -> Path | None:
-    """The task file of a spec, by the pattern in the settings, then `tasks.md`; None without a spec or a file.
+    """Return the task file of a spec, by the pattern in the settings, then `tasks.md`; None without a spec or a file.
 
     A spec with an empty name has only the latter.
     """

@@ -25,7 +25,7 @@ def headline(report: CheckReport) -> str:
 
 
 def verdict_text(report: CheckReport) -> str:
-    """The verdict, what it rests on, and where the work that was left is safe."""
+    """Return the verdict, what it rests on, and where the work that was left is safe."""
     lines = [headline(report)]
     lines += [f"  {fact.source}: {escape(fact.fact)}" for fact in report.evidence]
     lines += [

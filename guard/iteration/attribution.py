@@ -46,7 +46,7 @@ class LeftByIteration:
 
     @cached_property
     def files(self) -> tuple[DirtyFile, ...]:
-        """What the iteration left: changed since the baseline, and not set aside."""
+        """Return what the iteration left: changed since the baseline, and not set aside."""
         return tuple(file for file in self.changed if file.path not in self.aside)
 
 
@@ -67,7 +67,7 @@ def left_by_iteration(
 def shared_with_user(
     git: RepositoryReader, baseline: Baseline, left: tuple[DirtyFile, ...]
 ) -> dict[str, str]:
-    """The paths of what was left that are not the agent's alone, each with the reason."""
+    """Return the paths of what was left that are not the agent's alone, each with the reason."""
     found: dict[str, str] = {}
     if baseline.stash and left:
         back = paths_gone_from_stash(git, baseline.stash)

@@ -83,7 +83,7 @@ def load(store: Store, worktree: str) -> Baseline | None:
 
 
 def from_revision(git: RepositoryReader, revision: str) -> Baseline:
-    """A baseline that the user names afterwards: HEAD is compared with it, and everything dirty is the iteration's."""
+    """Return a baseline that the user names afterwards: HEAD is compared with it, and everything dirty is the iteration's."""
     empty = revision == EMPTY or revision in EMPTY_TREES
     head = None if empty else commit_of(git, revision)
     return Baseline(

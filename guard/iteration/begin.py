@@ -106,7 +106,7 @@ def _git(guard: Invocation) -> RepositoryReader:
 def _left_before(
     guard: Invocation, run: Run | None, before: Baseline | None, over_since: datetime | None
 ) -> tuple[DirtyFile, ...]:
-    """The files that the last check saw the agent leave; without a check at its end, all that the iteration changed."""
+    """Return the files that the last check saw the agent leave; without a check at its end, all that the iteration changed."""
     opened = run.open_iteration if run is not None else None
     ended = opened is not None and (opened.supervisor is not None or over_since is not None)
     if not ended or before is None:

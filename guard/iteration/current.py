@@ -37,17 +37,9 @@ class CheckTerms:
     """Settings given on the command line, by their dotted keys."""
 
     def policy(self, settings: Settings) -> Policy:
-        check = settings.completion_check
-        return Policy(
-            max_probes=check.max_probes,
-            probe_interval_seconds=check.probe_interval_seconds,
-            final_rescue_attempt=check.final_rescue_attempt,
-            progress_window_seconds=check.progress_window_seconds,
-            max_wait_seconds=check.max_wait_seconds,
-            probe=self.probe,
-            wait=self.wait,
-            rescue=self.rescue,
-        )
+        policy = Policy.model_validate(settings.completion_check, from_attributes=True)
+        asked_for = {"probe": self.probe, "wait": self.wait, "rescue": self.rescue}
+        return policy.model_copy(update=asked_for)
 
 
 @dataclass(frozen=True)
@@ -64,7 +56,7 @@ class Iteration:
 
     @property
     def mark(self) -> str:
-        """The value of the variable by which its processes are known."""
+        """Return the value of the variable by which its processes are known."""
         return f"{self.run}/{self.number}"
 
 
@@ -88,7 +80,7 @@ def event_fields(guard: Invocation, iteration: Iteration, now: datetime) -> Iter
 
 
 def team_scope(guard: Invocation, session: str | None = None) -> Scope:
-    """The scope of a session's team; without a session, of the iteration that is open in the work tree."""
+    """Return the scope of a session's team; without a session, of the iteration that is open in the work tree."""
     key = guard.worktree_key
     run = guard.store.view(RUN, key)
     opened = run.open_iteration if run is not None else None
@@ -116,7 +108,7 @@ def is_other_guard_alive(supervisor: Process | None) -> bool:
 
 
 def has_agent_ended(iteration: Iteration) -> bool:
-    """Whether the agent that guard started is known to have ended; False for an agent that guard did not start."""
+    """Tell whether the agent that guard started is known to have ended; False for an agent that guard did not start."""
     opened = iteration.opened
     if opened is None or opened.supervisor is None:
         return False
@@ -126,7 +118,7 @@ def has_agent_ended(iteration: Iteration) -> bool:
 
 
 def current_iteration(guard: Invocation, terms: CheckTerms) -> Iteration:
-    """The newest iteration of the work tree; `--baseline REV` makes a recorded baseline unnecessary."""
+    """Return the newest iteration of the work tree; `--baseline REV` makes a recorded baseline unnecessary."""
     store, key = guard.store, guard.worktree_key
     recorded = baselines.load(store, key)
     if terms.baseline is not None:

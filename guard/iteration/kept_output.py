@@ -64,7 +64,7 @@ class KeptOutput:
             os.utime(self._path("stdout"))
 
     def is_kept(self) -> bool:
-        """Whether guard has watched over this iteration, and its files are not yet deleted."""
+        """Tell whether guard has watched over this iteration, and its files are not yet deleted."""
         return self._path("stdout").exists()
 
     def watched_until(self) -> float:
@@ -83,7 +83,7 @@ class KeptOutput:
 
 
 def classify_kept_output(guard: Invocation, iteration: Iteration) -> Classification | None:
-    """What the output means of an iteration that no guard watches over any more; None if one does, or none did."""
+    """Return what the output means of an iteration that no guard watches over any more; None if one does, or none did."""
     opened = iteration.opened
     if opened is None or opened.supervisor is None or is_other_guard_alive(opened.supervisor):
         return None

@@ -111,7 +111,7 @@ def _lineage(stats: dict[int, Stat], pid: int) -> set[int]:
 
 
 def _descendants(stats: dict[int, Stat], agent: Process) -> set[int]:
-    """All processes that the living agent has started, also those that dropped its environment."""
+    """Return all processes that the living agent has started, also those that dropped its environment."""
     known = stats.get(agent.pid)
     if known is None or known.start != agent.start:
         return set()
@@ -128,7 +128,7 @@ def _descendants(stats: dict[int, Stat], agent: Process) -> set[int]:
 
 
 def _readers(stats: list[Stat]) -> set[int]:
-    """The processes that read what guard prints, as in `guard check | tee log`, and those that read from them.
+    """Return the processes that read what guard prints, as in `guard check | tee log`, and those that read from them.
 
     All processes are searched, because such a line goes on through those that are not the iteration's.
     """

@@ -64,17 +64,17 @@ class ProbeCall:
 
     @property
     def session(self) -> str:
-        """The session's id, for CLIs that need one."""
+        """Return the session's id, for CLIs that need one."""
         assert self.question.session is not None
         return self.question.session
 
     def model(self, option: str, default: str | None = None) -> list[str]:
-        """The arguments that choose the model, if one is to be chosen."""
+        """Return the arguments that choose the model, if one is to be chosen."""
         model = self.question.model or default
         return [option, model] if model else []
 
     def home(self, variable: str, folder: str) -> Path:
-        """The folder of a CLI: the one that a variable names, or one in the user's home."""
+        """Return the folder of a CLI: the one that a variable names, or one in the user's home."""
         named = self.environ.get(variable)
         return Path(named) if named else Path(self.environ.get("HOME", "/nonexistent"), folder)
 
@@ -124,7 +124,7 @@ class CannotAsk(Exception):
 
 
 def read_events(output: bytes) -> list[Event]:
-    """The objects in an output: one document, a list of them, or one to a line.
+    """Return the objects in an output: one document, a list of them, or one to a line.
 
     Lines that are no objects are noise; a line that begins like an object has to be whole.
     """
@@ -162,7 +162,7 @@ def encode_text(value: object) -> bytes | None:
 
 
 def sum_counts(*values: object) -> int | None:
-    """The sum of the values that are counts; None if none is."""
+    """Return the sum of the values that are counts; None if none is."""
     counts = [value for value in values if type(value) is int and value >= 0]
     return min(sum(counts), 2**53) if counts else None
 

@@ -37,7 +37,7 @@ CLI = base.Cli(base.fixed_program("claude"), _call, _read_output)
 
 
 def find_session(group: int, environ: Mapping[str, str]) -> str | None:
-    """The session of the Claude Code that runs in this process group; None if none does, or more than one.
+    """Return the session of the Claude Code that runs in this process group; None if none does, or more than one.
 
     Claude Code does not print its session, but tells it in a file named by its process, while it runs.
     """

@@ -184,12 +184,12 @@ class AgentProcess:
 
     @property
     def is_held_up(self) -> bool:
-        """Whether its output waits for the program that reads it."""
+        """Tell whether its output waits for the program that reads it."""
         return any(outlet.is_held_up for outlet in self._outlets)
 
     @property
     def may_read_terminal(self) -> bool:
-        """Whether the user may be at the keys: then the agent may wait for them as long as it likes."""
+        """Tell whether the user may be at the keys: then the agent may wait for them as long as it likes."""
         return self._stdin is None and self._terminal.is_there
 
     def _stopped_by(self, code: int) -> int | None:

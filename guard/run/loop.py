@@ -143,7 +143,7 @@ class Loop:
         self._tell(report)
 
     def _with_prompt(self) -> RunOrder:
-        """The order of the next iteration, with the prompt that its file holds now."""
+        """Return the order of the next iteration, with the prompt that its file holds now."""
         order, file = self._plan.order, self._plan.prompt_file
         if file is None:
             return order

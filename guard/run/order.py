@@ -36,7 +36,7 @@ class RunOrder:
 
 
 def agent_of_command(argv: Sequence[str]) -> str | None:
-    """The agent that a command names, if guard knows it."""
+    """Return the agent that a command names, if guard knows it."""
     name = os.path.basename(argv[0])
     return name if name in AGENT_PROGRAMS else None
 

@@ -43,7 +43,7 @@ class RegistryEntry:
 
     @property
     def identity(self) -> dict[str, str]:
-        """The variables by which the agent can report about itself."""
+        """Return the variables by which the agent can report about itself."""
         return {
             "GUARD_TASK_ID": self.agent.task_id,
             "GUARD_AGENT_ID": self.agent.agent_id,

@@ -70,7 +70,7 @@ def claim(case: BreakerCase, reason: str, holder: Process | None) -> TrialClaime
 
 
 def is_clock_set_back(state: Breaker, moment: Moment) -> bool:
-    """Whether the cooldown began in what the clocks now call the future: it would last until they are there again."""
+    """Tell whether the cooldown began in what the clocks now call the future: it would last until they are there again."""
     since = state.cooling_since
     return state.state == "open" and since is not None and elapsed_seconds(since, moment) is None
 

@@ -100,12 +100,12 @@ class Breaker(WorktreeView):
 
 
 def has_brought_work(event: BreakerRecorded) -> bool:
-    """Whether the iteration ended with commits, its own or rescued ones."""
+    """Tell whether the iteration ended with commits, its own or rescued ones."""
     return event.status == "complete" and event.reason != "nothing_to_do"
 
 
 def tally(before: BreakerCounts, event: BreakerRecorded) -> BreakerCounts:
-    """The counts after an iteration. Only work sets them back; what is no stall of the agent leaves the streak as it is.
+    """Return the counts after an iteration. Only work sets them back; what is no stall of the agent leaves the streak as it is.
 
     The final rescue of a `timeout` or an `error` may have made commits: then work was done, and the streak ends, too.
     """

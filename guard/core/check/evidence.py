@@ -85,6 +85,6 @@ class Evidence(Frozen):
 
     @property
     def own_commits(self) -> int:
-        """How many new commits the agent made itself, without those of a rescue program."""
+        """Return how many new commits the agent made itself, without those of a rescue program."""
         made = set(self.rescue.commits) if self.rescue else set()
         return self.work.new_commits - sum(line.oid in made for line in self.work.commits)

@@ -4,7 +4,7 @@ from guard.core.check.evidence import Evidence, Living, Policy
 
 
 def is_holding(living: Living, policy: Policy) -> bool:
-    """Whether the verdict waits for it: for a member until it has hung for too long, for a process while it is at work.
+    """Tell whether the verdict waits for it: for a member until it has hung for too long, for a process while it is at work.
 
     An idle process, such as a server that was left running, holds nothing.
     """
@@ -17,7 +17,7 @@ def may_go_on(living: Living, policy: Policy) -> bool:
 
 
 def may_commit(seen: Evidence, policy: Policy) -> bool:
-    """Whether guard may commit what was left: not while something is at work, and not while the agent itself lives."""
+    """Tell whether guard may commit what was left: not while something is at work, and not while the agent itself lives."""
     busy = any(is_holding(living, policy) for living in seen.living) or living_agent(seen, policy)
     return policy.rescue and policy.wait and not busy
 
@@ -28,13 +28,13 @@ def living_agent(seen: Evidence, policy: Policy) -> Living | None:
 
 
 def hung_members(seen: Evidence, policy: Policy) -> list[Living]:
-    """The members that have lived too long without progress, if no member of the team is at work."""
+    """Return the members that have lived too long without progress, if no member of the team is at work."""
     members = [living for living in seen.living if living.kind == "member"]
     return [] if any(is_holding(living, policy) for living in members) else members
 
 
 def is_news(before: tuple[Living, ...], now: tuple[Living, ...], policy: Policy) -> bool:
-    """Whether something has begun or stopped to be at work; with nothing at work, whether something has ended.
+    """Tell whether something has begun or stopped to be at work; with nothing at work, whether something has ended.
 
     Which processes are at work changes all the time, as a build starts and ends its compilers, and is no news. Members of a
     team are counted by themselves, because a verdict on commits waits for them alone.

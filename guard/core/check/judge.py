@@ -56,7 +56,7 @@ class Ruling:
 
 
 def judge(evidence: Evidence, policy: Policy) -> Ruling:
-    """The verdict on this evidence, or the step that finds out more."""
+    """Return the verdict on this evidence, or the step that finds out more."""
     trail = []
     for name, rule in RULES:
         trail.append(name)
@@ -249,7 +249,7 @@ def _reading(seen: Evidence) -> str | None:
 
 
 def _outage(seen: Evidence) -> ProbeResult | None:
-    """The newest probe that met an overloaded service, if none was answered since."""
+    """Return the newest probe that met an overloaded service, if none was answered since."""
     for probe in reversed(seen.probes):
         if probe.answer is not None:
             return None
@@ -259,7 +259,7 @@ def _outage(seen: Evidence) -> ProbeResult | None:
 
 
 def _has_doubt(seen: Evidence) -> bool:
-    """Whether something speaks against a claim that there was nothing to do."""
+    """Tell whether something speaks against a claim that there was nothing to do."""
     asked = _probe_of_round(seen)
     pending = bool(asked and asked.answer and asked.answer.tasks_pending)
     clean = seen.output is None or seen.output.outcome == "ok"

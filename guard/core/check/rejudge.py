@@ -53,7 +53,7 @@ def _read(model: type[M], document: object) -> M:
 
 
 def apply_settings(policy: Policy, settings: Sequence[str]) -> Policy:
-    """The policy with `name=value` settings in it; a ValueError names the one that does not fit."""
+    """Return the policy with `name=value` settings in it; a ValueError names the one that does not fit."""
     values: dict[str, Any] = policy.model_dump()
     for pair in settings:
         name, equals, value = pair.partition("=")

@@ -32,7 +32,7 @@ class Knob:
 
     @property
     def section(self) -> str:
-        """The description of the key's table; empty for a key outside all tables."""
+        """Return the description of the key's table; empty for a key outside all tables."""
         return (self.table.__doc__ or "").strip() if "." in self.key else ""
 
     @property

@@ -98,7 +98,7 @@ KINDS = (*_KINDS, OTHER)
 
 
 def failure_kind(details: str) -> str:
-    """The kind of the failure, one of KINDS."""
+    """Return the kind of the failure, one of KINDS."""
     text = _tail(details)
     return next((kind for kind, pattern in _KINDS.items() if pattern.search(text)), OTHER)
 
@@ -209,7 +209,7 @@ _CAUSES = {
 
 
 def failure_cause(details: str) -> str | None:
-    """The cause that a report names, in the same words for the same cause; None if it names none."""
+    """Return the cause that a report names, in the same words for the same cause; None if it names none."""
     text = _tail(details)
     for cause, pattern in _CAUSES.items():
         found = pattern.search(text)

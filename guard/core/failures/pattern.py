@@ -27,7 +27,7 @@ class FailureWarning(Frozen):
 
 
 def add_occurrence(pattern: FailurePattern, task: str, cause: str | None) -> FailurePattern:
-    """The pattern after one more occurrence, with the causes found last."""
+    """Return the pattern after one more occurrence, with the causes found last."""
     causes = pattern.common_causes
     if cause and cause not in causes:
         causes = (*causes, shorten(cause, 400))[-MOST_CAUSES:]

@@ -37,7 +37,7 @@ def prevention_of(kind: str, pattern: FailurePattern) -> str | None:
 
 
 def keywords(text: str) -> frozenset[str]:
-    """The words that tell what a text is about: casefolded, in the singular, without common words."""
+    """Return the words that tell what a text is about: casefolded, in the singular, without common words."""
     found: dict[str, None] = {}
     for word in _WORD.finditer(_INNER_WORD.sub(" ", text[:_MOST_READ])):
         stem = _singular(word[0].casefold())
@@ -60,7 +60,7 @@ def is_relevant(
     words: Collection[str],
     titles: Mapping[str, str] | None = None,
 ) -> bool:
-    """Whether a failure concerns a task: it shares a word with the kind, a cause, or the title of an affected task."""
+    """Tell whether a failure concerns a task: it shares a word with the kind, a cause, or the title of an affected task."""
     known = titles or {}
     texts = (kind, *pattern.common_causes, *(known.get(task, "") for task in pattern.tasks))
     return any(not keywords(text).isdisjoint(words) for text in texts)

@@ -68,7 +68,7 @@ class Run(WorktreeView):
     last_iteration: EndedIteration | None
 
     def find_open(self, run: str, number: int) -> OpenIteration | None:
-        """The iteration of this run and number, if it is open."""
+        """Return the iteration of this run and number, if it is open."""
         known = self.open_iteration if self.run == run else None
         return known if known is not None and known.number == number else None
 

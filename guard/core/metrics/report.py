@@ -60,7 +60,7 @@ Family = tuple[str, str, str, list[Sample]]
 
 
 def prometheus_text(report: MetricsReport) -> str:
-    """The figures in Prometheus' text format, for a textfile collector; a rate of nothing is NaN."""
+    """Return the figures in Prometheus' text format, for a textfile collector; a rate of nothing is NaN."""
     return "".join(line + "\n" for family in _families(report) for line in _lines(family))
 
 

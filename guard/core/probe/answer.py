@@ -47,7 +47,7 @@ class Answer(Frozen):
     next_action: _Sentence = ""
 
     def reading(self) -> Reading:
-        """What the status means beside the other fields: a session with helpers or work left is not complete."""
+        """Return what the status means beside the other fields: a session with helpers or work left is not complete."""
         if self.status != "complete":
             return self.status
         if self.agents_active:
@@ -121,7 +121,7 @@ def _kind(schema: dict[str, Any]) -> str:
 
 
 def answer_schema(nonce: str) -> dict[str, Any]:
-    """The answer as a JSON Schema: closed and with every key required, as the strict modes of models want it."""
+    """Return the answer as a JSON Schema: closed and with every key required, as the strict modes of models want it."""
     properties = {"nonce": {"type": "string", "enum": [nonce]}}
     for name, (schema, meaning) in _MEANINGS.items():
         properties[name] = {**schema, "description": meaning}
