@@ -124,9 +124,9 @@ def _find_comment(client: Client, notice: StatusNotice) -> int | None:
         if address is None:
             break
         found, address = client.call("GET", address)
-        for one in found if isinstance(found, list) else ():
-            if _is_ours(one, notice):
-                number = one.get("id")
+        for comment in found if isinstance(found, list) else ():
+            if _is_ours(comment, notice):
+                number = comment.get("id")
                 return number if type(number) is int else None
     return None
 

@@ -45,7 +45,7 @@ def _cli(question: ProbeQuestion) -> Cli:
     if question.environ.get(PROBE):
         raise Refused(
             "guard runs inside a probe, and does not start another",
-            f"if this is no probe, unset {PROBE}",
+            f"if this is not a probe, unset {PROBE}",
         )
     if question.agent not in AGENTS:
         raise WrongUsage(

@@ -96,7 +96,7 @@ def _output_says(seen: Evidence, _policy: Policy) -> Decision | None:
         return None
     status = status_of(seen.output.outcome)
     if status is None and seen.ended_by_guard == "max_time":
-        return Verdict("working", "max_time", "the agent's time was over, and it was ended")
+        return Verdict("working", "max_time", "guard ended the agent, because its time was over")
     if status is None or (status == "interrupted" and _has_hung(seen)):
         return None
     return Verdict(status, seen.output.outcome, seen.output.reason, seen.output.retry_at)
@@ -130,15 +130,15 @@ def _probe_failed_for_good(seen: Evidence, _policy: Policy) -> Decision | None:
 
 def _waits_for_helper(seen: Evidence, policy: Policy) -> Decision | None:
     # A claim to wait counts for nothing alone, and neither does an idle process; but the one bears out the other.
-    asked = _probe_of_round(seen)
-    answer = asked.answer if asked else None
+    probe = _probe_of_round(seen)
+    answer = probe.answer if probe else None
     if answer is None or not (answer.agents_active or answer.reading() == "waiting"):
         return None
     quiet = [living for living in seen.living if may_go_on(living, policy)]
     if not quiet:
         return None
     newest = min(quiet, key=lambda living: living.idle_seconds)
-    why = f"the session waits for helpers, and {newest.name} lives, idle for {_span(newest)}"
+    why = f"the session waits for helpers, and {newest.name} is alive, idle for {_span(newest)}"
     if seen.round >= policy.max_probes:
         return _goes_on(seen, policy, why)
     held = _hold(seen, policy, why, policy.max_wait_seconds - newest.idle_seconds)
@@ -185,14 +185,14 @@ def _next_round(seen: Evidence, policy: Policy) -> Decision | None:
 def _give_up(seen: Evidence, policy: Policy) -> Decision:
     agent = living_agent(seen, policy)
     if agent is not None:
-        return Verdict("working", "agent_alive", f"{agent.name} lives, idle for {_span(agent)}")
+        return Verdict("working", "agent_alive", f"{agent.name} is alive, idle for {_span(agent)}")
     outage = _outage(seen)
     if outage is not None:
         return Verdict("limited", "outage", outage.detail, outage.retry_at)
     last = seen.probes[-1] if seen.probes else None
     if _has_hung(seen):
         return Verdict(
-            "timeout", "hung", "the agent showed no sign of work any more, and was ended"
+            "timeout", "hung", "guard ended the agent, because it showed no sign of work any more"
         )
     if seen.rescue is not None:
         return Verdict("timeout", "rescue_refused", seen.rescue.detail)
@@ -244,8 +244,8 @@ def _has_hung(seen: Evidence) -> bool:
 
 
 def _reading(seen: Evidence) -> str | None:
-    asked = _probe_of_round(seen)
-    return asked.answer.reading() if asked and asked.answer else None
+    probe = _probe_of_round(seen)
+    return probe.answer.reading() if probe and probe.answer else None
 
 
 def _outage(seen: Evidence) -> ProbeResult | None:
@@ -260,8 +260,8 @@ def _outage(seen: Evidence) -> ProbeResult | None:
 
 def _has_doubt(seen: Evidence) -> bool:
     """Tell whether something speaks against a claim that there was nothing to do."""
-    asked = _probe_of_round(seen)
-    pending = bool(asked and asked.answer and asked.answer.tasks_pending)
+    probe = _probe_of_round(seen)
+    pending = bool(probe and probe.answer and probe.answer.tasks_pending)
     clean = seen.output is None or seen.output.outcome == "ok"
     elsewhere = seen.rescue is not None and seen.rescue.branch is not None
     return pending or not clean or bool(seen.open_tasks) or seen.work.lost > 0 or elsewhere

@@ -27,7 +27,7 @@ MEANINGS: dict[Outcome, str] = {
     "ok": "the session ended by itself, and nothing says that it failed",
     "limited": "a usage or rate limit; retry_at says until when, if the output did",
     "transient": "an overloaded or unreachable service: the same again may work soon",
-    "auth": "not logged in, a refused key, or no credit left: only a person can mend it",
+    "auth": "not logged in, a refused key, or no credit left: only a person can fix it",
     "context": "the conversation no longer fits into the model",
     "turn_limit": "the number of turns that was allowed is used up",
     "budget": "the money or time that was allowed is used up",

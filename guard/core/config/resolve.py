@@ -166,9 +166,11 @@ def value_of(resolved: Resolved, knob: Knob) -> Any:
 
 def config_template(*, for_user: bool) -> str:
     """Return a configuration file with every key, commented out at its default."""
-    whose = "your own settings, for all repositories" if for_user else "settings of this repository"
+    subject = (
+        "your own settings, for all repositories" if for_user else "settings of this repository"
+    )
     lines = [
-        f"# guard: {whose}.",
+        f"# guard: {subject}.",
         "# Each key is shown with its default; `guard config` shows what is in force.",
         "",
     ]

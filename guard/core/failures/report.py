@@ -27,7 +27,7 @@ class FailureWarningsReport(Report):
 
 
 def failures_text(report: FailuresReport) -> str:
-    patterns = sorted(report.failure_patterns.items(), key=lambda one: (-one[1].count, one[0]))
+    patterns = sorted(report.failure_patterns.items(), key=lambda item: (-item[1].count, item[0]))
     if not patterns:
         return "no failure was recorded"
     lines = []

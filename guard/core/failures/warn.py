@@ -79,7 +79,7 @@ def warnings_for(
         if pattern.count >= RECURRING
         and (task.id in pattern.tasks or is_relevant(kind, pattern, words, titles))
     ]
-    concerned.sort(key=lambda one: (-one[1].count, one[0]))
+    concerned.sort(key=lambda item: (-item[1].count, item[0]))
     return tuple(_warn_of(kind, pattern) for kind, pattern in concerned)
 
 

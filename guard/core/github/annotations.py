@@ -46,7 +46,7 @@ def lines(found: list[Annotation]) -> list[str]:
     """Return the annotations as workflow commands; the last one of a level with too many counts the rest."""
     shown: list[str] = []
     for level in ("error", "warning", "notice"):
-        these = [one for one in found if one.level == level]
+        these = [annotation for annotation in found if annotation.level == level]
         more = len(these) - MOST_OF_A_LEVEL
         if more > 0:
             these = these[: MOST_OF_A_LEVEL - 1]
@@ -55,6 +55,7 @@ def lines(found: list[Annotation]) -> list[str]:
     return shown
 
 
-def _line(one: Annotation) -> str:
-    place: dict[str, str | int] = {"file": one.path, "line": 1} if one.path else {}
-    return command(one.level, shorten(one.message, _MOST_IN_A_MESSAGE), **place, title=_TITLE)
+def _line(annotation: Annotation) -> str:
+    level, message, path = annotation
+    place: dict[str, str | int] = {"file": path, "line": 1} if path else {}
+    return command(level, shorten(message, _MOST_IN_A_MESSAGE), **place, title=_TITLE)

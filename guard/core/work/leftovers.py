@@ -97,13 +97,13 @@ def _is_unchanged(before: DirtyFile | None, now: DirtyFile) -> bool:
     return now.index == before.index or not now.staged or not now.unstaged
 
 
-def has_same_content(one: DirtyFile, other: DirtyFile) -> bool:
+def has_same_content(file: DirtyFile, other: DirtyFile) -> bool:
     """Compare two files by their bytes, or by size and time if the bytes were not read."""
-    if one.kind != other.kind:
+    if file.kind != other.kind:
         return False
-    if one.content is None or other.content is None:
-        return one.stamp == other.stamp
-    return one.content == other.content
+    if file.content is None or other.content is None:
+        return file.stamp == other.stamp
+    return file.content == other.content
 
 
 def attribute_files(

@@ -430,7 +430,7 @@ DETAILS = {
     "ask the session, probe 3 of 5": look(probes=(answered("working"),) * 2, round=3),
     "round 1 of 5: no new commits, and the session says waiting": asked(answered("waiting")),
     "round 1 of 5: the probe failed: unreadable": asked(failed("unreadable")),
-    "the session waits for helpers, and make lives, idle for 5 min": asked(
+    "the session waits for helpers, and make is alive, idle for 5 min": asked(
         answered("waiting"), living=(living(idle=300),)),
     "1 commit by the rescue": asked(answered("complete"), rescue=rescue()),
     "refused: 0 commits": asked(answered("complete"), rescue=rescue(0, reason="refused"), **LAST,
