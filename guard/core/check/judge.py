@@ -82,7 +82,7 @@ def _helpers_killed(seen: Evidence, policy: Policy) -> Decision | None:
 
 
 def _new_commits(seen: Evidence, policy: Policy) -> Decision | None:
-    if not (seen.own_commits > 0 and seen.work.net_change):
+    if not _has_commits(seen):
         return None
     if seen.team is not None and seen.team.active and not hung_members(seen, policy):
         held = f"team {seen.team.name} has {plural(seen.team.active, 'active member')}"
@@ -219,6 +219,10 @@ RULES: tuple[tuple[str, Callable[[Evidence, Policy], Decision | None]], ...] = (
     ("another round", _next_round),
     ("give up", _give_up),
 )
+
+
+def _has_commits(seen: Evidence) -> bool:
+    return seen.own_commits > 0 and seen.work.net_change
 
 
 def _hold(seen: Evidence, policy: Policy, why: str, most: float = inf) -> Step | Verdict:
