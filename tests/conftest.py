@@ -14,7 +14,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from guard.store.file_store import FileStore
-from tests.support import git
+from tests.support import PATIENT, git
 from tests.support.tmux_server import TmuxServer, tmux_server
 from tests.support.victims import Victims
 
@@ -66,9 +66,17 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         "GIT_CONFIG_NOSYSTEM": "1",
         "LC_ALL": "C.UTF-8",
         "TZ": "UTC",
+        **PATIENT,
     }.items():
         monkeypatch.setenv(name, value)
     return folder
+
+
+@pytest.fixture
+def usual_limits(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Guard's own limits, for tests of the configuration."""
+    for name in PATIENT:
+        monkeypatch.delenv(name)
 
 
 @pytest.fixture(scope="session")

@@ -17,6 +17,8 @@ from guard.store.file_store import FileStore
 from tests.support import run, write
 from tests.support.events import MOMENT
 
+pytestmark = pytest.mark.usefixtures("usual_limits")
+
 PROBES = "completion_check.max_probes"
 VARIABLE = "GUARD_COMPLETION_CHECK__MAX_PROBES"
 PYPROJECT = "[tool.guard.completion_check]\nmax_probes = {}\n"

@@ -11,6 +11,8 @@ from guard.core.config.resolve import knobs
 from guard.schemas.validate import validator
 from tests.support import git, run, write
 
+pytestmark = pytest.mark.usefixtures("usual_limits")
+
 
 def uncommented(text: str) -> str:
     """The file with every key taken out of its comment."""

@@ -15,7 +15,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from tests.support import Result, write
+from tests.support import PATIENT, Result, write
 from tests.support.model import Reply, call
 from tests.support.sessions import ending
 
@@ -191,4 +191,5 @@ def _environ(programs: Path, home: Path) -> dict[str, str]:
         "HTTP_PROXY": _NOWHERE,
         "HTTPS_PROXY": _NOWHERE,
         "NO_PROXY": "127.0.0.1",
+        **PATIENT,
     }
