@@ -74,7 +74,7 @@ def command(
     from guard.snapshots.restore import choose
 
     with choose(_source(guard), identity, staged=staged) as snapshot:
-        wanted = snapshot.wanted(paths, None if staged else _here())
+        wanted = snapshot.resolve_paths(paths, None if staged else _here())
         if diff:
             ctx.exit(_diff(guard, snapshot, wanted, to, form))
         ctx.exit(_restore(guard, snapshot, wanted, to, in_place, form))
@@ -100,7 +100,7 @@ def _list(guard: Invocation, form: str) -> int:
     from guard.snapshots.inventory import open_shelf
 
     source = _source(guard)
-    with open_shelf(source.workspace, source.environ, time_limit=source.silence_limit) as shelf:
+    with open_shelf(source.workspace, source.environ, time_limit=source.time_limit) as shelf:
         report = shelf.report(source.worktree)
     for one in report.damaged:
         guard.output.warn(f"snapshot {one.id} is damaged: {one.why}")
@@ -123,8 +123,7 @@ def _restore(
 
     try:
         if in_place:
-            limit = guard.users_config.settings.rescue.time_limit_seconds
-            place, found = snapshot.in_place(wanted, guard.clock.now(), limit, progress)
+            place, found = snapshot.in_place(wanted, guard.clock.now(), progress)
         else:
             place, found = snapshot.to_folder(to, _here(), wanted, progress)
     finally:
@@ -164,8 +163,7 @@ def _diff(
 ) -> int:
     from guard.snapshots.write_files import list_not_restored
 
-    limit = guard.users_config.settings.rescue.time_limit_seconds
-    place, found = snapshot.compare(to, wanted, limit)
+    place, found = snapshot.compare(to, wanted)
     report = RestoreDiffReport(
         id=snapshot.reference.id,
         against=spell(os.fsencode(place)),

@@ -9,6 +9,7 @@ from typing import Any
 from guard.core.base.text import utf8_text
 from guard.core.config.resolve import BadSetting, Resolved, SettingSource, knobs, nest_keys, resolve
 from guard.errors import ConfigProblem
+from guard.system.foreign_files import read_regular
 
 PROJECT_FILE, PYPROJECT, USER_FILE = "guard.toml", "pyproject.toml", "config.toml"
 _MOST_BYTES = 1024 * 1024
@@ -24,13 +25,13 @@ def state_home(environ: Mapping[str, str]) -> Path:
 
 def _base(environ: Mapping[str, str], variable: str, below_home: str) -> Path:
     # A relative path would depend on the current folder, so it counts as unset, as the XDG specification says.
-    told = environ.get(variable, "")
+    path = environ.get(variable, "")
     home = environ.get("HOME") or os.path.expanduser("~")
-    if not os.path.isabs(told) and not os.path.isabs(home):
+    if not os.path.isabs(path) and not os.path.isabs(home):
         raise ConfigProblem(
             f"HOME is {home!r}, which is not an absolute path", f"set HOME or {variable}"
         )
-    return Path(told if os.path.isabs(told) else os.path.join(home, below_home), "guard")
+    return Path(path if os.path.isabs(path) else os.path.join(home, below_home), "guard")
 
 
 class ConfigSources:
@@ -85,7 +86,7 @@ class ConfigSources:
 
 def _read(path: Path, *, required: bool = False) -> dict[str, Any] | None:
     try:
-        data = _bounded(path)
+        data = read_regular(path, _MOST_BYTES)
     except (FileNotFoundError, NotADirectoryError):
         if required:
             raise ConfigProblem(
@@ -93,9 +94,11 @@ def _read(path: Path, *, required: bool = False) -> dict[str, Any] | None:
             ) from None
         return None
     except OSError as error:
+        raise ConfigProblem(f"{path}: {error.strerror}", "fix the file, or move it away") from None
+    if len(data) > _MOST_BYTES:
         raise ConfigProblem(
-            f"{path}: {error.strerror}", "check the permissions of the file"
-        ) from None
+            f"{path} is larger than {_MOST_BYTES} bytes", "fix the file, or move it away"
+        )
     import tomllib
 
     try:
@@ -118,31 +121,15 @@ def own_section(path: Path, document: dict[str, Any]) -> Any:
     return tool.get("guard", {}) if isinstance(tool, dict) else {}
 
 
-def _bounded(path: Path) -> bytes:
-    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
-    with open(descriptor, "rb") as file:
-        if not os.path.isfile(path):
-            raise ConfigProblem(f"{path} is not a regular file", "fix the file, or move it away")
-        data = file.read(_MOST_BYTES + 1)
-    if len(data) > _MOST_BYTES:
-        raise ConfigProblem(
-            f"{path} is larger than {_MOST_BYTES} bytes", "fix the file, or move it away"
-        )
-    return data
-
-
 def _environment(environ: Mapping[str, str]) -> list[SettingSource]:
     # One source per variable, so that `guard config` can name the variable as the origin of the value.
     variables = {knob.variable: knob.key for knob in knobs()}
     sources = []
     for name, text in environ.items():
-        if not text:
-            continue
-        if name in variables:
-            key = variables[name]
-        elif name.startswith("GUARD_") and "__" in name:
+        key = variables.get(name, "")
+        if not key and name.startswith("GUARD_") and "__" in name:
             key = name.removeprefix("GUARD_").replace("__", ".").lower()
-        else:
+        if not text or not key:
             continue
         section, _, last = key.rpartition(".")
         values = {section: {last: text}} if section else {key: text}

@@ -94,8 +94,8 @@ class Invocation:
 
     @cached_property
     def workspace(self) -> Workspace:
-        told = self.workspace_option or self.users_config.settings.workspace
-        repository = self.repository_if_any if told else self.repository
+        given = self.workspace_option or self.users_config.settings.workspace
+        repository = self.repository_if_any if given else self.repository
         return workspace.choose(repository, self.workspace_option, self.users_config, self.environ)
 
     @property

@@ -91,15 +91,15 @@ def choose(
     repository: Repository | None, flag: str | None, config: Resolved, environ: Mapping[str, str]
 ) -> Workspace:
     """Choose the workspace: by flag, variable or configuration, else by the index, else the default."""
-    told = flag or config.settings.workspace
-    if told:
+    given = flag or config.settings.workspace
+    if given:
         origin = "--workspace" if flag else config.origins["workspace"]
-        if os.path.isabs(origin) and not os.path.isabs(os.path.expanduser(told)):
+        if os.path.isabs(origin) and not os.path.isabs(os.path.expanduser(given)):
             raise ConfigProblem(
-                f"{origin}: workspace {told!r} is a relative path, which would depend on the current folder",
+                f"{origin}: workspace {given!r} is a relative path, which would depend on the current folder",
                 "write an absolute path",
             )
-        return Workspace(_told_path(told), origin, repository, explicit=True)
+        return Workspace(_check_path(given), origin, repository, explicit=True)
     if repository is None:
         raise WrongUsage(
             "there is no repository here, and no workspace was given", "use --repo or --workspace"
@@ -113,14 +113,14 @@ def choose(
     return Workspace(home / _named(label, main), "default", repository, explicit=False)
 
 
-def _told_path(told: str) -> Path:
-    if told.startswith(("postgresql://", "postgres://")):
+def _check_path(given: str) -> Path:
+    if given.startswith(("postgresql://", "postgres://")):
         raise WrongUsage(
             "this guard keeps its state in folders, not in PostgreSQL", "name a folder"
         )
-    if "\0" in told:
+    if "\0" in given:
         raise WrongUsage("the path of the workspace contains a NUL character", "name a folder")
-    path = Path(os.path.abspath(os.path.expanduser(told)))
+    path = Path(os.path.abspath(os.path.expanduser(given)))
     if len(os.fsencode(path.name)) > 255 or len(os.fsencode(path)) > 4000:
         raise WrongUsage("the path of the workspace is too long", "name another folder")
     if not path.parent.is_dir():

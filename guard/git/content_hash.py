@@ -95,7 +95,7 @@ class ContentReader:
             return ""
         return digest.hexdigest()
 
-    def combined(self, paths: Iterable[bytes]) -> str:
+    def hash_stamps(self, paths: Iterable[bytes]) -> str:
         # By names, sizes and times alone.
         digest = sha256()
         for path in paths:

@@ -13,18 +13,12 @@ from hashlib import sha256
 from guard.core.base.paths import spell, unspell
 from guard.core.iteration.events import DirtyFile
 from guard.errors import RepositoryProblem
+from guard.git import status
 from guard.git.content_hash import ContentReader, Identity
 from guard.git.locate import repository_at
 from guard.git.named_files import open_root
 from guard.git.reader import RepositoryReader
-from guard.git.status import (
-    SpecialEntry,
-    StatusEntry,
-    list_special,
-    parse_status,
-    read_status,
-    without_filters,
-)
+from guard.git.status import SpecialEntry, StatusEntry
 
 MOST_LISTED = 2000
 """With more dirty files, folders are listed as one, known by names, sizes and times of what is in them."""
@@ -49,8 +43,8 @@ def read_dirty(git: RepositoryReader, like: Iterable[DirtyFile] = ()) -> Dirty:
 
     `like` is an earlier listing that this one is to be compared with.
     """
-    git = without_filters(git)
-    answer = read_status(git)
+    git = status.without_filters(git)
+    answer = status.read_status(git)
     root = open_root(git.repository.root)
     try:
         return _WorkTree(git, ContentReader(root)).dirty(answer, {file.path for file in like})
@@ -66,7 +60,7 @@ class _WorkTree:
 
     def dirty(self, answer: bytes, known: Collection[str]) -> Dirty:
         entries = self._entries(answer)
-        folders = _as_one([entry.path for entry in entries], known)
+        folders = _choose_folders([entry.path for entry in entries], known)
         inside: dict[str, list[StatusEntry]] = {}
         files = []
         for entry in entries:
@@ -75,14 +69,14 @@ class _WorkTree:
                 inside.setdefault(folder, []).append(entry)
             else:
                 files.append(_file(entry, self._identity(entry.path)))
-        files += [self._whole(folder, members) for folder, members in inside.items()]
+        files += [self._folder_entry(folder, members) for folder, members in inside.items()]
         files.sort(key=lambda file: file.path)
         members = {name: [one.path for one in found] for name, found in inside.items()}
         return Dirty(tuple(files), members)
 
     def _entries(self, answer: bytes) -> list[StatusEntry]:
-        found = {entry.path: entry for entry in parse_status(answer)}
-        for tracked in list_special(self.git):
+        found = {entry.path: entry for entry in status.parse_status(answer)}
+        for tracked in status.list_special(self.git):
             if tracked.path not in found and self._differs(tracked):
                 found[tracked.path] = StatusEntry(tracked.path, unstaged=True)
         return sorted(entry for entry in found.values() if not self._is_our_own(entry))
@@ -91,21 +85,21 @@ class _WorkTree:
         """Whether there is something on disk that `git status` does not list."""
         if tracked.hidden:
             return self.contents.blob(tracked.path, tracked.blob) not in (None, tracked.blob)
-        nested = self._nested(tracked.path)
+        nested = self._find_nested(tracked.path)
         return nested is not None and not nested.clean
 
     def _is_our_own(self, entry: StatusEntry) -> bool:
         # A work tree of this very repository that has nothing uncommitted: its commits are counted where they are.
-        nested = self._nested(entry.path) if entry.path.endswith(b"/") else None
+        nested = self._find_nested(entry.path) if entry.path.endswith(b"/") else None
         return nested is not None and nested.clean and nested.linked
 
-    def _nested(self, path: bytes) -> "_Nested | None":
+    def _find_nested(self, path: bytes) -> "_Nested | None":
         if path not in self.nested and len(self.nested) < _MOST_NESTED:
             self.nested[path] = _look_into(self.git, path)
         return self.nested.get(path)
 
-    def _whole(self, folder: str, members: list[StatusEntry]) -> DirtyFile:
-        content = self.contents.combined(entry.path for entry in members)
+    def _folder_entry(self, folder: str, members: list[StatusEntry]) -> DirtyFile:
+        content = self.contents.hash_stamps(entry.path for entry in members)
         entry = StatusEntry(
             unspell(folder),
             staged=any(entry.staged for entry in members),
@@ -118,11 +112,11 @@ class _WorkTree:
         found = self.contents.identity(path)
         if found.kind != "folder":
             return found
-        nested = self._nested(path)
+        nested = self._find_nested(path)
         return Identity("repository", nested.digest if nested else None, found.stamp)
 
 
-def _as_one(paths: Sequence[bytes], known: Collection[str]) -> set[str]:
+def _choose_folders(paths: Sequence[bytes], known: Collection[str]) -> set[str]:
     """The folders at the top to list as one: those that were so before, and the largest while there are too many."""
     sizes: dict[str, int] = {}
     for path in paths:
@@ -174,11 +168,12 @@ def _look_into(git: RepositoryReader, path: bytes) -> _Nested | None:
         if not os.path.lexists(root / ".git"):
             return None
         found = repository_at(root)
-        answer = read_status(without_filters(replace(git, repository=found, extra={})))
+        inner = status.without_filters(replace(git, repository=found, extra={}))
+        answer = status.read_status(inner)
     except (OSError, RepositoryProblem):
         return None
     digest = sha256(answer)
-    listed = [entry.path for entry in parse_status(answer)]
+    listed = [entry.path for entry in status.parse_status(answer)]
     for name in listed:
         try:
             known = os.lstat(root / os.fsdecode(name))

@@ -76,8 +76,8 @@ def other_work_trees(repository: Repository) -> Iterator[WorkTree]:
             continue
         root = repository.common_dir.parent if repository.common_dir.name == ".git" else None
         if name != "main-worktree/HEAD":
-            told = read_portion(path.parent / "gitdir", most=_MOST_PATH)
-            line = os.fsdecode(told.data.rstrip(b"\n")) if told else ""
+            file = read_portion(path.parent / "gitdir", most=_MOST_PATH)
+            line = os.fsdecode(file.data.rstrip(b"\n")) if file else ""
             root = Path(os.path.realpath(path.parent / line)).parent if line else None
         if root is not None:
             found = read_portion(path, most=_MOST_PATH)
@@ -90,8 +90,8 @@ def last_fetched(repository: Repository) -> set[str]:
     """Return the commits that the last fetch of each work tree brought, also those that no ref points to."""
     found: set[str] = set()
     for _, head in heads(repository):
-        told = read_portion(head.parent / "FETCH_HEAD")
-        lines = told.data.splitlines() if told else []
+        file = read_portion(head.parent / "FETCH_HEAD")
+        lines = file.data.splitlines() if file else []
         brought = (line.partition(b"\t") for line in lines if not line.endswith(b" of ."))
         found |= {oid.decode(errors="replace") for oid, _, _ in brought}
     return found

@@ -13,6 +13,7 @@ from guard.core.base.text import plural
 from guard.core.iteration.baseline import Baseline
 from guard.core.work.history import Commit, History, foreign_commits
 from guard.errors import RepositoryProblem
+from guard.git import reflogs
 from guard.git.commits import (
     CHILDREN_FIRST,
     CommitList,
@@ -22,18 +23,7 @@ from guard.git.commits import (
 )
 from guard.git.gitdir_files import last_fetched, shallow_digest
 from guard.git.reader import RepositoryReader
-from guard.git.reflogs import (
-    FETCHED,
-    FORWARDED,
-    MADE,
-    PULLED_MERGE,
-    TAKEN_OVER,
-    Move,
-    moves_after,
-    read_moves,
-    read_moves_of_heads,
-    read_stash,
-)
+from guard.git.reflogs import Move
 from guard.git.refs import Refs, missing_commits, read_refs
 
 MOST_COMMITS = 100_000
@@ -173,13 +163,15 @@ class _Since:
             names={name: oid for name, oid in names.items() if name not in theirs},
             commits=new.commits,
             around=new.around,
-            fetched=frozenset(self._fetched(moves.all(), new)),
+            fetched=frozenset(self._list_fetched(moves.all(), new)),
             beside=frozenset({*theirs.values(), *(move.new for move in moves.theirs)}),
             made_here=made,
-            taken_over=frozenset(move.new for move in moves.all() if move.is_by(TAKEN_OVER)),
-            removed=self._removed(new, moves),
-            dropped=self._dropped(made - new.commits.keys()),
-            stashed=self._stashed(),
+            taken_over=frozenset(
+                move.new for move in moves.all() if move.is_by(reflogs.TAKEN_OVER)
+            ),
+            removed=self._list_removed(new, moves),
+            dropped=self._list_dropped(made - new.commits.keys()),
+            stashed=self._list_stashed(),
         )
 
     def _names(self) -> dict[str, str]:
@@ -198,19 +190,19 @@ class _Since:
             if self.baseline.shallow is None:
                 self.git = trusting.with_variable("GIT_SHALLOW_FILE", "")
         try:
-            new = self._listed(tips)
+            new = self._list_new(tips)
         except RepositoryProblem as error:
-            self.before = self._found_again(error)
+            self.before = self._remaining_tips(error)
             self.git = trusting
-            new = self._listed(tips)
+            new = self._list_new(tips)
         if len(new.commits) >= MOST_COMMITS:
             self.warnings.append(f"guard counted only the first {MOST_COMMITS} new commits")
         return new
 
-    def _listed(self, tips: set[str]) -> CommitList:
+    def _list_new(self, tips: set[str]) -> CommitList:
         return list_commits(self.git, sorted(tips), self.before, MOST_COMMITS, CHILDREN_FIRST)
 
-    def _found_again(self, error: RepositoryProblem) -> list[str]:
+    def _remaining_tips(self, error: RepositoryProblem) -> list[str]:
         """The tips of the baseline that are still there; without its HEAD nothing can be counted."""
         gone = set(missing_commits(self.git, self.before))
         if gone & _set(self.baseline.head, self.baseline.pinned):
@@ -229,12 +221,12 @@ class _Since:
         git, baseline = self.git, self.baseline
         found = _Moves([], [], [])
         if baseline.revision is not None:
-            moves = read_moves(git, "HEAD")
+            moves = reflogs.read_moves(git, "HEAD")
             if any(move.new == baseline.head for move in moves):
-                found.own.extend(moves_after(moves, {baseline.head}))
+                found.own.extend(reflogs.moves_after(moves, {baseline.head}))
             return found
         starts = {**baseline.refs, "HEAD": baseline.head}
-        for name, moves in read_moves_of_heads(git, baseline.reflogs, starts):
+        for name, moves in reflogs.read_moves_of_heads(git, baseline.reflogs, starts):
             (found.theirs if name in self.others else found.own).extend(moves)
         for name, oid in self.now.names.items():
             if name.startswith("refs/heads/") and baseline.refs.get(name) != oid:
@@ -244,28 +236,30 @@ class _Since:
     def _since(self, name: str) -> list[Move]:
         # A ref that is new may have the reflog of an old one, which was renamed.
         start = self.baseline.refs.get(name)
-        return moves_after(read_moves(self.git, name), {start} if start else self.known)
+        return reflogs.moves_after(
+            reflogs.read_moves(self.git, name), {start} if start else self.known
+        )
 
-    def _fetched(self, moves: Iterable[Move], new: CommitList) -> Iterator[str]:
+    def _list_fetched(self, moves: Iterable[Move], new: CommitList) -> Iterator[str]:
         """The commits to which a fetch or a pull has led."""
         for move in moves:
-            if move.is_by(FORWARDED):
+            if move.is_by(reflogs.FORWARDED):
                 yield move.new
-            elif move.is_by(PULLED_MERGE) and move.new in new.commits:
+            elif move.is_by(reflogs.PULLED_MERGE) and move.new in new.commits:
                 yield from new.commits[move.new].parents[1:]
         brought = last_fetched(self.git.repository) & new.commits.keys()
         for name, oid in self.now.names.items():
             if not name.startswith(_REMOTE) or oid in self.known:
                 continue
             since = self._since(name)
-            yield from (move.new for move in since if move.is_by(FETCHED))
-            brought -= {move.new for move in since if not move.is_by(FETCHED)}
+            yield from (move.new for move in since if move.is_by(reflogs.FETCHED))
+            brought -= {move.new for move in since if not move.is_by(reflogs.FETCHED)}
             silent = not since and oid in new.commits and oid not in brought
             if silent and not name.endswith("/HEAD"):
                 self.warnings.append(f"{name} has no reflog: guard counts pulled commits as new")
         yield from brought
 
-    def _removed(self, new: CommitList, moves: _Moves) -> tuple[Commit, ...]:
+    def _list_removed(self, new: CommitList, moves: _Moves) -> tuple[Commit, ...]:
         """Commits that the branches of the baseline had, and that no ref has now; without those that others moved."""
         refs = self.baseline.refs.items()
         there = self.there | new.around.keys()
@@ -283,7 +277,7 @@ class _Since:
         steps = {move.step for move in self._since(name)}
         return bool(steps) and steps <= _steps(moves.theirs) - _steps(moves.own)
 
-    def _dropped(self, made: frozenset[str]) -> tuple[Commit, ...]:
+    def _list_dropped(self, made: frozenset[str]) -> tuple[Commit, ...]:
         """Commits that were made since, and that no ref has now."""
         suspects = made - self.known - self.there
         if not suspects:
@@ -294,11 +288,11 @@ class _Since:
         found = list_commits(self.git, suspects - gone, [*self.there, *self.before], _MOST_GONE)
         return tuple(commit for oid, commit in found.commits.items() if oid in made)
 
-    def _stashed(self) -> tuple[str, ...]:
+    def _list_stashed(self) -> tuple[str, ...]:
         # Only the new entries of the stash; those that are gone are only kept by the pin.
         if self.baseline.revision is not None:
             return ()
-        entries = read_stash(self.git.repository, self.now.names.get("refs/stash"))
+        entries = reflogs.read_stash(self.git.repository, self.now.names.get("refs/stash"))
         gone = set(self.baseline.stash) - set(entries)
         if gone:
             self.warnings.append(f"the stash has lost {plural(len(gone), 'earlier change')}")
@@ -306,7 +300,7 @@ class _Since:
 
 
 def _made(moves: Iterable[Move]) -> frozenset[str]:
-    return frozenset(move.new for move in moves if move.is_by(MADE))
+    return frozenset(move.new for move in moves if move.is_by(reflogs.MADE))
 
 
 def _steps(moves: Iterable[Move]) -> set[tuple[str, str]]:

@@ -59,14 +59,14 @@ def _is_replaced(found: Repository, remembered: Repository | None) -> bool:
 def repository_at(root: Path) -> Repository:
     """Return the repository whose work tree is this folder, by the `.git` in it."""
     dot_git = root / ".git"
-    git_dir = _pointed_to(dot_git) if dot_git.is_file() else dot_git
+    git_dir = _read_pointer(dot_git) if dot_git.is_file() else dot_git
     git_dir = Path(os.path.realpath(git_dir))
     common = _line_in(git_dir / "commondir")
     common_dir = Path(os.path.realpath(git_dir / common)) if common else git_dir
     return Repository(root, git_dir, common_dir)
 
 
-def _pointed_to(dot_git: Path) -> Path:
+def _read_pointer(dot_git: Path) -> Path:
     line = _line_in(dot_git) or ""
     prefix, _, target = line.partition(": ")
     if prefix != "gitdir" or not target:

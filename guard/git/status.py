@@ -17,14 +17,8 @@ _MOST_NAMES = 1000
 _NONE_IGNORED = 1
 _MOST_FILTERS = 200
 _STATUS = (
-    "status",
-    "--porcelain=v2",
-    "-z",
-    "--untracked-files=all",
-    "--no-renames",
-    "--branch",
-    "--no-ahead-behind",
-    "--ignore-submodules=dirty",
+    *("status", "--porcelain=v2", "-z", "--untracked-files=all", "--no-renames"),
+    *("--branch", "--no-ahead-behind", "--ignore-submodules=dirty"),
 )
 _SETTINGS = {
     "core.checkStat": "default",

@@ -19,14 +19,8 @@ from guard.core.snapshots.snapshot import (
     list_held_back,
 )
 from guard.errors import RepositoryProblem, StoreUnavailable
-from guard.rescue.changes import (
-    PathChange,
-    describe_changes,
-    empty_tree,
-    list_changes,
-    update_index,
-    write_tree,
-)
+from guard.rescue import changes
+from guard.rescue.changes import PathChange
 from guard.rescue.commits import Committer, ProvenTree, prove, write_selection
 from guard.rescue.move_branch import IndexLocked, move_with_index
 from guard.rescue.order import Orders
@@ -99,7 +93,7 @@ class CommitAttempt:
         if is_mass_deletion(len(plan.delete) - plan.moved, len(before)):
             return self._only_snapshot("mass_deletion")
         tree = write_selection(own, plan) if plan.add or plan.delete else None
-        changed = list_changes(own, head, tree) if tree else []
+        changed = changes.list_changes(own, head, tree) if tree else []
         if tree is None or not changed:
             return self._report_nothing(own, state, head, plan, tree)
         prove(own, self._shadow, self._taken, plan, changed)
@@ -128,8 +122,9 @@ class CommitAttempt:
 
     def _group(self, own: Project, proven: ProvenTree, what: str | None) -> None:
         """Group the changes in commits of one thought each; boxes are ticked only on the branch that has the work."""
-        before = proven.head or empty_tree(own)
-        self._groups = untangle(self._orders.grouping(describe_changes(own, before, proven.tree)))
+        before = proven.head or changes.empty_tree(own)
+        described = changes.describe_changes(own, before, proven.tree)
+        self._groups = untangle(self._orders.grouping(described))
         if self._orders.tasks is None or what is not None:
             return
         self._ticks = find_ticks(
@@ -212,7 +207,7 @@ class CommitAttempt:
         """Make commits that add up to the proven tree; no ref names them yet."""
         messages = self._messages[: len(self._groups)]
         commits = committer.chain(self._groups, proven.changed, proven.head, messages)
-        if write_tree(own) != proven.tree:
+        if changes.write_tree(own) != proven.tree:
             raise RepositoryProblem("the commits do not add up to what was proven", "try again")
         if committer.unsigned:
             self._notes.append(f"not signed: {committer.unsigned}")
@@ -225,9 +220,9 @@ class CommitAttempt:
         ticks = self._ticks
         if ticks is None:
             return proven.changed
-        update_index(own, [ticks.change])
+        changes.update_index(own, [ticks.change])
         message = (*self._messages[len(self._groups) :], committer.message(ticks.group))[0]
-        commit = committer.commit(write_tree(own), commits[-1], message)
+        commit = committer.commit(changes.write_tree(own), commits[-1], message)
         if not ticks.write(self._project):
             self._notes.append("the task file was changed meanwhile: nothing is ticked in it")
             self._ticks = None
@@ -256,7 +251,8 @@ class CommitAttempt:
         differing = self._project.call("diff-index", "--cached", "-z", "--name-only", head)
         behind = set(plan.add) & set(differing.split(b"\0"))
         if behind:
-            there = [change for change in list_changes(own, None, tree) if change.path in behind]
+            listed = changes.list_changes(own, None, tree)
+            there = [change for change in listed if change.path in behind]
             with suppress(IndexLocked):
                 move_with_index(self._project, head, there, ("rev-parse", "--git-dir"))
 
@@ -264,11 +260,7 @@ class CommitAttempt:
         return self._result(f"not_plain:{what}", f"{_words(what)}: kept in the snapshot only")
 
     def _result(
-        self,
-        reason: str,
-        detail: str,
-        commits: Sequence[str] = (),
-        branch: str | None = None,
+        self, reason: str, detail: str, commits: Sequence[str] = (), branch: str | None = None
     ) -> Rescue:
         held = self._held_back
         if held:

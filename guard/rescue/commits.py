@@ -55,8 +55,8 @@ def find_signing(environ: Mapping[str, str], committer: str) -> Signing | None:
         if form not in _PROGRAMS:
             return None
         key = read_users_config("user.signingKey", environ) or _usual_key(form, environ, committer)
-        told = (read_users_config(name, environ) for name in _PROGRAMS[form])
-        program = os.path.expanduser(next(filter(None, told), _USUAL[form]))
+        programs = (read_users_config(name, environ) for name in _PROGRAMS[form])
+        program = os.path.expanduser(next(filter(None, programs), _USUAL[form]))
         options = {"gpg.format": form, **dict.fromkeys(_PROGRAMS[form], program)}
         settings = (word for name, value in options.items() for word in ("-c", f"{name}={value}"))
         return Signing(tuple(settings), key or "")
@@ -110,7 +110,7 @@ def prove(
     for change in changed:
         deleted = change.letter == "D"
         if change.path not in (delete if deleted else add):
-            raise _unproven(change, "it was not to be committed")
+            raise _unproven(change, "the rescue did not choose it")
         if not deleted and not is_as_kept(project, shadow, taken, change):
             raise _unproven(change, "it changed since the snapshot")
 
@@ -134,7 +134,8 @@ def is_as_kept(project: Project, shadow: Shadow, taken: Taken, change: PathChang
 
 def _unproven(change: PathChange, why: str) -> RepositoryProblem:
     return RepositoryProblem(
-        f"{path_line(change.path)}: {why}", "try again when nothing writes there"
+        f"guard does not commit {path_line(change.path)}: {why}",
+        "try again when no program writes it",
     )
 
 
@@ -186,10 +187,6 @@ class Committer:
         sign = f"--gpg-sign={how.key}"
         return project.line(*how.settings, *words, sign, tree, stdin=message)
 
-    def advance(self, branch: str, commit: str, head: str | None) -> None:
-        with self.branch_update(branch, commit, head) as words:
-            self._project.call(*words)
-
     def branch_update(
         self, branch: str, commit: str, head: str | None
     ) -> AbstractContextManager[Sequence[str]]:
@@ -203,7 +200,8 @@ class Committer:
         name = f"guard/rescue/{self._run}-{self._iteration}"
         for number in range(2, _MOST_BRANCHES):
             try:
-                self.advance(f"refs/heads/{name}", commit, None)
+                with self.branch_update(f"refs/heads/{name}", commit, None) as words:
+                    self._project.call(*words)
             except RepositoryProblem:
                 taken = ("rev-parse", "--verify", "--quiet", f"refs/heads/{name}")
                 if self._project.line_if_any(*taken) is None:
@@ -211,4 +209,7 @@ class Committer:
                 name = f"guard/rescue/{self._run}-{self._iteration}-{number}"
             else:
                 return name
-        raise RepositoryProblem(f"there is no free name like {name}", "delete old rescue branches")
+        raise RepositoryProblem(
+            f"every rescue branch up to {name} exists already",
+            "delete old ones with `git branch -D`",
+        )

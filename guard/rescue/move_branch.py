@@ -168,11 +168,7 @@ def _take_lock(index: Path, new: Path) -> str | None:
 
 
 def _run(
-    project: Project,
-    script: str,
-    paths: Sequence[Path],
-    words: Sequence[str],
-    lends: Sequence[int],
+    project: Project, script: str, paths: Sequence[Path], words: Sequence[str], lends: Sequence[int]
 ) -> tuple[int | None, str]:
     argv, environ = project.command(*words)
     done = run(

@@ -71,8 +71,8 @@ class RepositoryHooks:
 
 def _program(project: Project, name: str) -> str | None:
     repository = project.repository
-    told = read_config("core.hooksPath", repository.git_dir, project.environ, "path")
-    folder = repository.root / told if told else repository.common_dir / "hooks"
+    path = read_config("core.hooksPath", repository.git_dir, project.environ, "path")
+    folder = repository.root / path if path else repository.common_dir / "hooks"
     program = os.fspath(folder / name)
     return program if os.path.isfile(program) and os.access(program, os.X_OK) else None
 

@@ -9,14 +9,7 @@ from typing import NamedTuple
 
 from guard.core.base.paths import path_line, spell
 from guard.core.base.text import fit_line
-from guard.core.rescue.secrets import (
-    SENSITIVE_NAME,
-    describe_hits,
-    find_added_secrets,
-    find_secrets,
-    has_sensitive_name,
-    is_allowed,
-)
+from guard.core.rescue import secrets
 from guard.core.rescue.settings import RescueSettings
 from guard.core.snapshots.paths import GITLINK, LINK, folders_above, is_refused_by_git, is_relative
 from guard.core.snapshots.snapshot import HeldBack
@@ -25,7 +18,6 @@ from guard.snapshots.fast_import import Listing
 from guard.snapshots.objects import read_blobs
 from guard.snapshots.project import Project
 from guard.snapshots.shadow import Shadow
-from guard.snapshots.stat_cache import CachedFiles
 from guard.snapshots.take import Taken
 
 _MOST_ASKED = 5000
@@ -38,30 +30,6 @@ class HiddenFiles(NamedTuple):
     by_new_rules: dict[bytes, str]
     """Those that no rule ignored before, and why they are held back."""
     others: int
-
-
-def find_hidden(
-    project: Project,
-    kept: CachedFiles,
-    known: Collection[bytes],
-    changed: Collection[bytes],
-    since: datetime | None,
-) -> HiddenFiles:
-    """Find files written since then that are in the snapshot, neither committed nor among the `known`, and ignored.
-
-    Ignore rules that were there before are the user's; new ones may be the agent's.
-    """
-    if since is None:
-        return HiddenFiles({}, 0)
-    written = kept.written_since(int(since.timestamp() * 1e9))
-    asked = [path for path in written if path not in known][:_MOST_ASKED]
-    found, others = {}, 0
-    for source, path in _rules(project, asked):
-        if _is_new(project, source, changed, since):
-            found[path] = _NEW_RULE
-        else:
-            others += 1
-    return HiddenFiles(found, others)
 
 
 def _rules(project: Project, paths: Sequence[bytes]) -> Iterator[tuple[bytes, bytes]]:
@@ -91,51 +59,6 @@ def _is_new(project: Project, source: bytes, changed: Collection[bytes], since: 
 _MOST_COMPARED = 50
 _MOST_BYTES = 256 * 1024
 _ALIKE = 0.5
-
-
-def find_half_moves(
-    project: Project,
-    shadow: Shadow,
-    taken: Taken,
-    committed: Listing,
-    deleted: Sequence[bytes],
-    added: Collection[bytes],
-    held: Mapping[bytes, str],
-) -> dict[bytes, str]:
-    """Find deleted paths whose content now stands where it is not committed, and say where that is.
-
-    Such a deletion is one half of a move: it is not committed while the other half is held back, and it is no sign of
-    destruction.
-    """
-    if not deleted:
-        return {}
-    there = {taken.kept[path].oid for path in added}
-    lost = {committed[path][1]: path for path in deleted if committed[path][1] not in there}
-    found = {}
-    for path in taken.kept if lost else ():
-        if path not in committed and path not in added and taken.kept[path].oid in lost:
-            found[lost[taken.kept[path].oid]] = path
-    found |= dict(_find_edited(project, shadow, taken, lost, held))
-    return {
-        gone: f"moved: to {path_line(path)}, which is not committed" for gone, path in found.items()
-    }
-
-
-def _find_edited(
-    project: Project,
-    shadow: Shadow,
-    taken: Taken,
-    lost: Mapping[str, bytes],
-    held: Mapping[bytes, str],
-) -> Iterator[tuple[bytes, bytes]]:
-    """Find files that were moved and edited: most lines are the same."""
-    new = {taken.kept[path].oid: path for path in list(held)[:_MOST_COMPARED] if path in taken.kept}
-    after = dict(read_blobs(shadow.call, list(new), _MOST_BYTES)) if lost and new else {}
-    before = read_blobs(project.call, list(lost)[:_MOST_COMPARED], _MOST_BYTES) if after else ()
-    for oid, old in before:
-        for other, data in after.items():
-            if _is_alike(old, data):
-                yield lost[oid], new[other]
 
 
 def _is_alike(one: bytes, other: bytes) -> bool:
@@ -189,9 +112,8 @@ class Planner:
         held |= self._converted([path for path in present if path not in held])
         add = {path: None for path in present if path not in held}
         delete = [path for path in delete if path in self._committed]
-        known = (self._project, self._shadow, self._taken, self._committed)
-        held |= find_half_moves(*known, delete, add, held)
-        concealed = self._hidden(named, [*add, *delete, *held])
+        held |= self._half_moves(delete, add, held)
+        concealed = self._hidden(named, {*add, *delete, *held})
         held |= concealed.by_new_rules
         there = {self._taken.kept[path].oid for path in add}
         return CommitSelection(
@@ -204,9 +126,59 @@ class Planner:
             ),
         )
 
-    def _hidden(self, named: Sequence[bytes], changed: Sequence[bytes]) -> HiddenFiles:
+    def _half_moves(
+        self, deleted: Sequence[bytes], added: Collection[bytes], held: Mapping[bytes, str]
+    ) -> dict[bytes, str]:
+        """Find deleted paths whose content now stands where it is not committed, and say where that is.
+
+        Such a deletion is one half of a move: it is not committed while the other half is held back, and it is no sign of
+        destruction.
+        """
+        kept, committed = self._taken.kept, self._committed
+        there = {kept[path].oid for path in added}
+        lost = {committed[path][1]: path for path in deleted if committed[path][1] not in there}
+        if not lost:
+            return {}
+        found = {}
+        for path in kept:
+            if path not in committed and path not in added and kept[path].oid in lost:
+                found[lost[kept[path].oid]] = path
+        found |= dict(self._edited_moves(lost, held))
+        return {
+            gone: f"moved: to {path_line(path)}, which is not committed"
+            for gone, path in found.items()
+        }
+
+    def _edited_moves(
+        self, lost: Mapping[str, bytes], held: Mapping[bytes, str]
+    ) -> Iterator[tuple[bytes, bytes]]:
+        """Find files that were moved and edited: most lines are the same."""
+        kept = self._taken.kept
+        new = {kept[path].oid: path for path in list(held)[:_MOST_COMPARED] if path in kept}
+        after = dict(read_blobs(self._shadow.call, list(new), _MOST_BYTES)) if new else {}
+        wanted = list(lost)[:_MOST_COMPARED] if after else []
+        for oid, old in read_blobs(self._project.call, wanted, _MOST_BYTES) if wanted else ():
+            for other, data in after.items():
+                if _is_alike(old, data):
+                    yield lost[oid], new[other]
+
+    def _hidden(self, named: Sequence[bytes], changed: Collection[bytes]) -> HiddenFiles:
+        """Find files written since the baseline that are in the snapshot, neither committed nor `named`, and ignored.
+
+        Ignore rules that were there before are the user's; new ones may be the agent's.
+        """
+        if self._since is None:
+            return HiddenFiles({}, 0)
         known = self._committed.keys() | set(named)
-        return find_hidden(self._project, self._taken.kept, known, set(changed), self._since)
+        written = self._taken.kept.written_since(int(self._since.timestamp() * 1e9))
+        asked = [path for path in written if path not in known][:_MOST_ASKED]
+        found, others = {}, 0
+        for source, path in _rules(self._project, asked):
+            if _is_new(self._project, source, changed, self._since):
+                found[path] = _NEW_RULE
+            else:
+                others += 1
+        return HiddenFiles(found, others)
 
     def _files_of(self, paths: Sequence[bytes]) -> list[bytes]:
         """A new folder stands for the files in it, as far as they are not ignored."""
@@ -296,24 +268,24 @@ class Planner:
     def _secrets(self, paths: Iterable[bytes]) -> Iterator[tuple[bytes, str]]:
         named: dict[str, list[bytes]] = defaultdict(list)
         for path in paths:
-            if self._is_sensitive(path) and not self._allows(SENSITIVE_NAME, path):
-                yield path, f"secret: {SENSITIVE_NAME}"
+            if self._is_sensitive(path) and not self._allows(secrets.SENSITIVE_NAME, path):
+                yield path, f"secret: {secrets.SENSITIVE_NAME}"
             else:
                 named[self._taken.kept[path].oid].append(path)
         for oid, data in read_blobs(self._shadow.call, list(named)):
-            for path in named[oid] if next(find_secrets(data), None) is not None else ():
-                found = find_added_secrets(data, self._before(path))
+            for path in named[oid] if next(secrets.find_secrets(data), None) is not None else ():
+                found = secrets.find_added_secrets(data, self._before(path))
                 hits = [hit for hit in found if not self._allows(hit.rule, path)]
                 if hits:
-                    yield path, f"secret: {describe_hits(hits)}"
+                    yield path, f"secret: {secrets.describe_hits(hits)}"
 
     def _is_sensitive(self, path: bytes) -> bool:
         """A file that is committed already has its name by the user's own choice."""
         is_new = path not in self._committed and self._taken.kept[path].mode != LINK
-        return is_new and has_sensitive_name(path)
+        return is_new and secrets.has_sensitive_name(path)
 
     def _allows(self, rule: str, path: bytes) -> bool:
-        return is_allowed(rule, spell(path), self._settings.allow_secrets)
+        return secrets.is_allowed(rule, spell(path), self._settings.allow_secrets)
 
     def _before(self, path: bytes) -> bytes:
         _mode, oid = self._committed.get(path, (b"", ""))

@@ -5,17 +5,12 @@ from collections.abc import Callable, Sequence
 from contextlib import ExitStack, closing
 from dataclasses import dataclass
 
-from guard.core.base.paths import path_line, spell
+from guard.core.base.paths import spell
 from guard.core.rollback.journal import PIN_REFS, RollbackJournal
+from guard.core.snapshots.paths import folders_above
 from guard.core.snapshots.snapshot import Snapshot
+from guard.rescue import move_branch
 from guard.rescue.commits import Committer
-from guard.rescue.move_branch import (
-    IndexLocked,
-    hold_index,
-    move_under_lock,
-    new_index_name,
-    ref_update,
-)
 from guard.rollback.place import RollbackPlace
 from guard.rollback.prepare import (
     BranchPosition,
@@ -32,18 +27,16 @@ from guard.snapshots.project import Project
 Keep = Callable[[], Snapshot]
 """Takes a snapshot of the work tree."""
 Announce = Callable[[str, str], None]
-"""Told where the branch stands and where it is to go, before anything is touched."""
+"""Called with the commit of the branch now and with the revert, before guard touches anything."""
 
 
 @dataclass(frozen=True)
 class RolledBack:
     """A reverted task."""
 
-    task_id: str
     head: str
     to_sha: str
     """The revert; the commit before where there was nothing to revert."""
-    files: tuple[str, ...]
     snapshot: str | None
     unsigned: str = ""
     """Why the revert is not signed, though the user signs."""
@@ -60,67 +53,60 @@ def roll_back(
         head = ready.position.head
         if not ready.changed:
             announce(head, head)
-            return RolledBack(order.task_id, head, head, (), None)
+            return RolledBack(head, head, None)
         snapshot = keep().id
-        made = _RevertMaker(place, order, ready)
-        staged = made.staged(snapshot)
-    announce(head, staged.journal.to_sha)
+        project = place.project()
+        commit, unsigned = _commit_revert(place, project, order, ready)
+        staged = _stage(place, project, order.task_id, ready, commit, snapshot)
+    announce(head, commit)
     _carry_out(place, staged, ready, lock)
-    files = tuple(path_line(change.path) for change in ready.changed)
-    return RolledBack(order.task_id, head, staged.journal.to_sha, files, snapshot, made.unsigned)
+    return RolledBack(head, commit, snapshot, unsigned)
 
 
-class _RevertMaker:
-    """Makes the commit of a revert, and stages its files in a folder."""
+def _commit_revert(
+    place: RollbackPlace, project: Project, order: RevertOrder, ready: PreparedRevert
+) -> tuple[str, str]:
+    """Make the commit and pin it at once, so that no `git gc` removes it; return it, and why it is not signed."""
+    own = project.with_index(project.repository.git_dir / "index")
+    committer = Committer(own, place.shadow, order.task_id, 0)
+    message = revert_message(order.task_id, order.name, order.title, order.commits)
+    made = committer.commit(ready.tree, ready.position.head, message)
+    project.call("update-ref", "--no-deref", "-m", "guard: pin", f"{PIN_REFS}/{made}", made)
+    return made, committer.unsigned
 
-    def __init__(self, place: RollbackPlace, order: RevertOrder, ready: PreparedRevert) -> None:
-        self._place, self._order, self._ready = place, order, ready
-        self.unsigned = ""
 
-    def staged(self, snapshot: str) -> StagedRollback:
-        project, head = self._place.project(), self._ready.position.head
-        commit = self._commit(project)
-        self._place.journals.mkdir(mode=0o700, exist_ok=True)
-        folder = self._place.journals / f"{self._order.task_id}.{os.urandom(6).hex()}"
-        paths = [change.path for change in self._ready.changed]
-        with closing(work_tree(self._place)) as target:
-            stage(project, folder, paths, commit, target)
-        journal = RollbackJournal(
-            task_id=self._order.task_id,
-            worktree=spell(os.fsencode(self._place.repository.root)),
-            ref=spell(os.fsencode(self._ready.position.ref)),
-            head=head,
-            to_sha=commit,
-            index=new_index_name(),
-            snapshot=snapshot,
-            paths=tuple(map(spell, paths)),
-            new_folders=tuple(map(spell, self._new_folders(paths))),
-        )
-        return begin(folder, journal)
+def _stage(
+    place: RollbackPlace,
+    project: Project,
+    task_id: str,
+    ready: PreparedRevert,
+    commit: str,
+    snapshot: str,
+) -> StagedRollback:
+    """Stage the files of the revert in a folder, and write its journal."""
+    place.journals.mkdir(mode=0o700, exist_ok=True)
+    folder = place.journals / f"{task_id}.{os.urandom(6).hex()}"
+    paths = [change.path for change in ready.changed]
+    with closing(work_tree(place)) as target:
+        stage(project, folder, paths, commit, target)
+    journal = RollbackJournal(
+        task_id=task_id,
+        worktree=spell(os.fsencode(place.repository.root)),
+        ref=spell(os.fsencode(ready.position.ref)),
+        head=ready.position.head,
+        to_sha=commit,
+        index=move_branch.new_index_name(),
+        snapshot=snapshot,
+        paths=tuple(map(spell, paths)),
+        new_folders=tuple(map(spell, _new_folders(place, paths))),
+    )
+    return begin(folder, journal)
 
-    def _commit(self, project: Project) -> str:
-        """Make the commit and pin it at once, so that no `git gc` removes it."""
-        order, ready = self._order, self._ready
-        committer = Committer(
-            project.with_index(project.repository.git_dir / "index"),
-            self._place.shadow,
-            order.task_id,
-            0,
-        )
-        message = revert_message(order.task_id, order.name, order.title, order.commits)
-        made = committer.commit(ready.tree, ready.position.head, message)
-        self.unsigned = committer.unsigned
-        project.call("update-ref", "--no-deref", "-m", "guard: pin", f"{PIN_REFS}/{made}", made)
-        return made
 
-    def _new_folders(self, paths: Sequence[bytes]) -> list[bytes]:
-        root = os.fsencode(self._place.repository.root)
-        folders = {
-            b"/".join(parts[:size])
-            for parts in (path.split(b"/")[:-1] for path in paths)
-            for size in range(1, len(parts) + 1)
-        }
-        return sorted(one for one in folders if not os.path.isdir(os.path.join(root, one)))
+def _new_folders(place: RollbackPlace, paths: Sequence[bytes]) -> list[bytes]:
+    root = os.fsencode(place.repository.root)
+    folders = {folder for path in paths for folder in folders_above(path)}
+    return sorted(one for one in folders if not os.path.isdir(os.path.join(root, one)))
 
 
 def _carry_out(
@@ -131,10 +117,12 @@ def _carry_out(
     with ExitStack() as stack:
         try:
             project = place.project()
-            held = stack.enter_context(hold_index(project, staged.journal.index, ready.changed))
+            held = stack.enter_context(
+                move_branch.hold_index(project, staged.journal.index, ready.changed)
+            )
             _refuse_moved(project, ready.position)
             trouble = _bring_in_and_move(place, project, staged, ready.position, (held, lock))
-        except IndexLocked as error:
+        except move_branch.IndexLocked as error:
             raise RollbackStopped("not_ready", f"{error}", error.hint) from None
         except ChangedMeanwhile as error:
             raise RollbackStopped("changed_meanwhile", f"{error}", "try again") from None
@@ -142,7 +130,7 @@ def _carry_out(
             settled = settle(place, staged)
     if not settled.moved:
         raise RollbackStopped(
-            "changed_meanwhile", f"the branch was not moved: {trouble}", "try again"
+            "changed_meanwhile", f"git could not move the branch: {trouble}", "try again"
         )
 
 
@@ -158,10 +146,10 @@ def _bring_in_and_move(
     journal = staged.journal
     reason = f"guard: rollback {journal.task_id}"
     moving = (position.ref, journal.to_sha, journal.head, reason)
-    with ref_update(project, place.shadow, *moving) as words:
-        return move_under_lock(project, words, lends)
+    with move_branch.ref_update(project, place.shadow, *moving) as words:
+        return move_branch.move_under_lock(project, words, lends)
 
 
 def _refuse_moved(project: Project, position: BranchPosition) -> None:
     if project.commit_of(position.ref) != position.head:
-        raise RollbackStopped("changed_meanwhile", "another commit was made meanwhile", "try again")
+        raise RollbackStopped("changed_meanwhile", "another process made a commit", "try again")

@@ -102,7 +102,9 @@ def commits_of_task(
     `earlier` are the commits at which other tasks had ended before: what those lead to is theirs. Without a base it is the last
     commit alone.
     """
-    _refuse_missing(git, [oid for oid in (base_sha, commit_sha) if oid])
+    gone = missing_commits(git, [oid for oid in (base_sha, commit_sha) if oid])
+    if gone:
+        raise _rewritten(gone[0])
     if base_sha is None:
         return (commit_sha,)
     if git.line("merge-base", base_sha, commit_sha) != base_sha:
@@ -119,15 +121,9 @@ def commits_of_task(
     return found
 
 
-def _refuse_missing(git: RepositoryReader, oids: Sequence[str]) -> None:
-    gone = missing_commits(git, oids)
-    if gone:
-        raise _rewritten(gone[0])
-
-
 def _rewritten(oid: str) -> RollbackStopped:
     return RollbackStopped(
         "not_in_history",
-        f"{oid[:12]}, between which and its end the task's commits were, is not in its history",
-        "`git log` and `git reflog` show what became of it; revert that with `git revert`",
+        f"the task began at {oid[:12]}, which is not in the history of its last commit any more",
+        "find what became of it with `git log` and `git reflog`, and revert that with `git revert`",
     )

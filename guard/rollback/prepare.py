@@ -23,13 +23,7 @@ from guard.snapshots.project import Project
 from guard.snapshots.safe_writer import PathRefused, SafeFolder
 from guard.snapshots.shadow import scratch_folder
 
-Why = Literal[
-    "changed_meanwhile",
-    "conflict",
-    "dirty",
-    "not_in_history",
-    "not_ready",
-]
+Why = Literal["changed_meanwhile", "conflict", "dirty", "not_in_history", "not_ready"]
 
 
 class RollbackStopped(Refused):
@@ -64,7 +58,7 @@ def find_position(project: Project, branch: str | None) -> BranchPosition:
     state = project.state(branch)
     what = obstacle(state)
     if what == "detached" and full_ref(branch) is None:
-        what = _detached_obstacle(state)
+        what = state.lock
     if what is not None:
         message = f"the repository is not ready: {_words(what, state, branch)}"
         raise RollbackStopped("not_ready", message, _HINTS.get(what, _GO_ON))
@@ -73,10 +67,6 @@ def find_position(project: Project, branch: str | None) -> BranchPosition:
     if head is None:
         raise RollbackStopped("not_ready", "there is no commit yet, so nothing can be rolled back")
     return BranchPosition(ref, head)
-
-
-def _detached_obstacle(state: RepositoryState) -> str | None:
-    return state.lock
 
 
 def _words(what: str, state: RepositoryState, branch: str | None) -> str:
@@ -130,9 +120,8 @@ def _find_filtered(project: Project, paths: Collection[bytes], *where: str) -> I
 
 
 def _dirty(project: Project) -> Iterator[tuple[bytes, str]]:
-    git = without_filters(
-        RepositoryReader(project.repository, project.environ, project.deadline.left())
-    )
+    left = project.deadline.left()
+    git = without_filters(RepositoryReader(project.repository, project.environ, left))
     for entry in parse_status(read_status(git)):
         words = {"staged": entry.staged, "changed": entry.unstaged, "untracked": entry.untracked}
         yield entry.path, " and ".join(word for word, holds in words.items() if holds)
@@ -221,7 +210,7 @@ def _prepare(project: Project, own: Project, orders: Sequence[RevertOrder]) -> P
     if against:
         raise RollbackStopped(
             "dirty",
-            f"{plural(len(against), 'file')} that would change cannot be: {_name_paths(against)}",
+            f"guard cannot change {plural(len(against), 'file')}: {_name_paths(against)}",
             "commit, move or restore them first",
             [path_line(path) for path in sorted(against)[:MOST_NAMED]],
         )
@@ -237,17 +226,17 @@ def _refuse_rewritten(own: Project, order: RevertOrder, head: str) -> None:
     if gone:
         raise RollbackStopped(
             "not_in_history",
-            f"{gone[:12]} of task {order.name} is not in the history of HEAD: it was rewritten",
-            "`git log` shows what became of it; revert that with `git revert`",
+            f"commit {gone[:12]} of task {order.name} is not in the history of HEAD any more",
+            "find what became of it with `git log`, and revert that with `git revert`",
         )
 
 
 def _stopped_by(order: RevertOrder, conflicts: Sequence[bytes]) -> RollbackStopped:
     return RollbackStopped(
         "conflict",
-        f"task {order.name} cannot be reverted: later changes conflict in "
+        f"guard cannot revert task {order.name}: later changes conflict in "
         + _name_paths(dict.fromkeys(conflicts, "")),
-        "revert it yourself with `git revert`, or roll back first what was built on it",
+        "revert it yourself with `git revert`, or first roll back what was built on it",
         [path_line(path) for path in conflicts[:MOST_NAMED]],
     )
 

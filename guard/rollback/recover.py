@@ -1,7 +1,6 @@
 """Settle a rollback, whole or killed anywhere: finish it if the branch has moved, else undo it."""
 
 import os
-from collections.abc import Iterator
 from contextlib import closing, suppress
 from dataclasses import replace
 from pathlib import Path
@@ -15,6 +14,7 @@ from guard.rescue.move_branch import settle_index
 from guard.rescue.stale_locks import sweep_locks
 from guard.rollback.place import RollbackPlace
 from guard.rollback.stage import StagedRollback, list_under_way, remove_empty_folders, take_back
+from guard.snapshots.git_state import parse_stages
 from guard.snapshots.project import Project
 from guard.snapshots.restore import folder_identities
 from guard.snapshots.safe_writer import SafeFolder
@@ -55,7 +55,7 @@ def settle(place: RollbackPlace, staged: StagedRollback) -> SettledRollback:
     if (place.shadow / "guard.locks").is_dir():
         sweep_locks(place.shadow)
     project = place.project()
-    moved = _has_moved(project, journal)
+    moved = has_revert(project, os.fsdecode(unspell(journal.ref)), journal.to_sha)
     left: list[str] = []
     with closing(work_tree(place)) as target:
         if not moved:
@@ -90,10 +90,6 @@ def has_revert(project: Project, ref: str, to_sha: str) -> bool:
         return False
 
 
-def _has_moved(project: Project, journal: RollbackJournal) -> bool:
-    return has_revert(project, os.fsdecode(unspell(journal.ref)), journal.to_sha)
-
-
 def _committed_since(project: Project, journal: RollbackJournal) -> frozenset[bytes]:
     """Paths that the branch has otherwise by now, because they were committed as they are."""
     tip = project.commit_of("HEAD")
@@ -104,18 +100,13 @@ def _committed_since(project: Project, journal: RollbackJournal) -> frozenset[by
 
 def _mend_index(project: Project, journal: RollbackJournal) -> None:
     """Where the index was not swapped, give the paths in it that still are as before what the revert has."""
-    behind = list(_behind(project, list_changes(project, journal.head, journal.to_sha)))
+    entries = parse_stages(project.call("ls-files", "-z", "--stage"))
+    staged = {entry.path: (entry.mode, entry.oid) for entry in entries}
+    changed = list_changes(project, journal.head, journal.to_sha)
+    behind = [change for change in changed if staged.get(change.path) == _before(change)]
     if behind:
         update_index(project, behind)
 
 
-def _behind(project: Project, changed: list[PathChange]) -> Iterator[PathChange]:
-    staged: dict[bytes, tuple[bytes, str]] = {}
-    for line in project.call("ls-files", "-z", "--stage").split(b"\0")[:-1]:
-        about, _, path = line.partition(b"\t")
-        mode, oid, _stage = about.split()
-        staged[path] = (mode, oid.decode())
-    for change in changed:
-        before = (change.old_mode, change.old_oid) if change.letter != "A" else None
-        if staged.get(change.path) == before:
-            yield change
+def _before(change: PathChange) -> tuple[bytes, str] | None:
+    return (change.old_mode, change.old_oid) if change.letter != "A" else None

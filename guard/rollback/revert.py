@@ -91,7 +91,7 @@ def _merge(project: Project, base: str, ours: str, theirs: str) -> RevertResult:
     tree, *conflicts = answer.split(b"\0")[:-1] or [b""]
     if not tree:
         raise RepositoryProblem(
-            "this git cannot merge without a work tree, so nothing can be rolled back",
+            "this git cannot merge without a work tree, so guard cannot roll back",
             "install git 2.38 or newer, or revert the commits yourself with `git revert`",
         )
     return RevertResult(tree.decode(), tuple(sorted(set(conflicts))))
@@ -108,8 +108,8 @@ def _no_drivers(project: Project) -> dict[str, str]:
     names = sorted(set(project.call(*words, codes=(0, 1)).split(b"\0")[:-1]))
     if len(names) > _MOST_DRIVERS:
         raise RepositoryProblem(
-            f"the settings of git name {len(names)} merge drivers",
-            "remove those that nothing needs: `git config --get-regexp '^merge'` lists them",
+            f"git's configuration names {len(names)} merge drivers, more than guard handles",
+            "remove drivers that you do not need; `git config --get-regexp '^merge'` lists them",
         )
     return {os.fsdecode(name): "false" for name in names}
 

@@ -6,12 +6,7 @@ from functools import partial
 from typing import Any
 
 from guard.context.invocation import Invocation
-from guard.coordinator.record import (
-    change_state,
-    decision_terms,
-    find_state,
-    require_state,
-)
+from guard.coordinator import record
 from guard.core.base.fields import is_id
 from guard.core.base.paths import path_line
 from guard.core.base.text import fit_line, utf8_text
@@ -19,16 +14,9 @@ from guard.core.coordinator.decide import rollback_order
 from guard.core.coordinator.requests import Draft
 from guard.core.coordinator.state import Coordinator
 from guard.core.coordinator.upkeep_events import RollbackFailed, RollbackStarted, TaskRolledBack
+from guard.core.rollback import report as reports
 from guard.core.rollback.journal import SettledRollback
-from guard.core.rollback.report import (
-    RollbackReport,
-    RolledBackTask,
-    aborted_tasks,
-    report_finished,
-    report_refusal,
-    report_repeated,
-    task_entry,
-)
+from guard.core.rollback.report import RollbackReport, RolledBackTask
 from guard.core.snapshots.snapshot import MOST_NAMED, Occasion, Snapshot
 from guard.errors import GuardError, Refused
 from guard.git.reader import RepositoryReader
@@ -42,7 +30,7 @@ from guard.snapshots.take import keep, prepare_site
 
 _LONGEST_REASON = 60_000
 Tell = Callable[[RolledBackTask], None]
-"""Told of each task before it is rolled back."""
+"""Called with each task before guard rolls it back."""
 
 
 def rollback(
@@ -59,19 +47,19 @@ def rollback(
 
     Under an id by which it was rolled back before, nothing is done, whatever became of the task since.
     """
-    require_state(guard)
+    record.require_state(guard)
     place = rollback_place(guard)
     with lock_rollbacks(place.workspace) as lock:
-        before = require_state(guard)
+        before = record.require_state(guard)
         settled = _settle(guard, place)
-        state = require_state(guard)
+        state = record.require_state(guard)
         task_id = _id_of(state, task_id)
         tried = find_attempts(guard.store, task_id, event_id) if event_id is not None else None
         finished = next((one for one in settled if one.moved and one.task_id == task_id), None)
         if finished is not None and task_id not in state.completed_tasks:
-            return report_finished(before, state, finished, dry=dry)
+            return reports.report_finished(before, state, finished, dry=dry)
         if tried is not None and tried.done is not None:
-            return report_repeated(tried.done, dry=dry)
+            return reports.report_repeated(tried.done, dry=dry)
         order = rollback_order(state, task_id, cascade=cascade)
         if order.refusal is not None:
             return _refuse(guard, state, order.refusal, dry=dry)
@@ -92,12 +80,12 @@ def rollback_place(guard: Invocation) -> RollbackPlace:
     return RollbackPlace(site.repository, site.workspace, site.environ, site.time_limit)
 
 
-def _id_of(state: Coordinator, told: str) -> str:
+def _id_of(state: Coordinator, word: str) -> str:
     """Find a task by the name that the plan spells, or by its id, which the plan may not have any more."""
-    found = next((task.id for task in state.tasks if told in (task.id, task.name)), told)
+    found = next((task.id for task in state.tasks if word in (task.id, task.name)), word)
     if not is_id(found):
-        hint = "`guard plan show` lists what there is"
-        raise Refused(f"the plan has no task {utf8_text(told)[:200]}", hint)
+        hint = "`guard plan show` lists the tasks"
+        raise Refused(f"the plan has no task {utf8_text(word)[:200]}", hint)
     return found
 
 
@@ -106,7 +94,7 @@ def _settle(guard: Invocation, place: RollbackPlace) -> list[SettledRollback]:
     for one in settled:
         _tell_killed(guard, one.task_id, moved=one.moved)
         for line in one.left:
-            guard.output.warn(f"left as it is: {line}")
+            guard.output.warn(f"guard left this file as it is: {line}")
     begun = find_announced(guard)
     if begun is not None:
         found = outcome(place, begun, settled)
@@ -119,14 +107,14 @@ def _settle(guard: Invocation, place: RollbackPlace) -> list[SettledRollback]:
 
 def _tell_killed(guard: Invocation, task_id: str, *, moved: bool) -> None:
     word = "finished" if moved else "undone"
-    state = find_state(guard)
+    state = record.find_state(guard)
     name = state.task_name(task_id) if state is not None else task_id
-    guard.output.warn(f"a rollback of {name} that was killed is {word}")
+    guard.output.warn(f"guard has {word} a killed rollback of {name}")
 
 
 def _append(guard: Invocation, draft: Draft, event_id: str | None = None) -> None:
-    terms = decision_terms(guard, event_id)
-    change_state(guard, terms, lambda _state: terms.events([draft]), event_id)
+    terms = record.decision_terms(guard, event_id)
+    record.change_state(guard, terms, lambda _state: terms.events([draft]), event_id)
 
 
 def _refuse(
@@ -135,7 +123,7 @@ def _refuse(
     """Report what the plan does not allow; it is recorded, unless this is a dry run."""
     if not dry:
         _append(guard, draft)
-    return report_refusal(state, draft.keywords, dry=dry)
+    return reports.report_refusal(state, draft.keywords, dry=dry)
 
 
 @dataclass
@@ -161,9 +149,9 @@ class _Run:
         except GuardError as error:
             return self._stopped(tasks[-1], tasks[-1], error)
         for order in orders:
-            tell(self._told(state, order))
+            tell(_entry(state, order))
             if self.dry:
-                self.done.append(self._told(state, order))
+                self.done.append(_entry(state, order))
                 continue
             try:
                 self._one(state, order, self.event_id if order is orders[-1] else None)
@@ -180,13 +168,6 @@ class _Run:
         commits = commits_of_task(git, commit.base_sha, commit.commit_sha, earlier)
         name, title = (task.name, task.title) if task else (task_id, "")
         return RevertOrder(task_id, name, title, commit.branch, commits)
-
-    def _told(
-        self, state: Coordinator, order: RevertOrder, made: RolledBack | None = None
-    ) -> RolledBackTask:
-        commit = state.task_commits[order.task_id]
-        to_sha, snapshot = (made.to_sha, made.snapshot) if made else (None, None)
-        return task_entry(order.task_id, commit, order.commits, to_sha, snapshot)
 
     def _one(self, state: Coordinator, order: RevertOrder, event_id: str | None) -> None:
         def announce(head: str, to_sha: str) -> None:
@@ -215,7 +196,7 @@ class _Run:
         _append(self.guard, ended)
         if made.unsigned:
             self.guard.output.warn(f"the revert is not signed: {made.unsigned}")
-        self.done.append(self._told(state, order, made))
+        self.done.append(_entry(state, order, made))
 
     def _stopped(self, task_id: str, at: str, error: GuardError) -> RollbackReport:
         """Report why the repository stopped it; anything else is an error, once it is recorded.
@@ -236,16 +217,23 @@ class _Run:
     def _report(
         self, state: Coordinator | None, task_id: str, reason: str, paths: Sequence[str]
     ) -> RollbackReport:
-        return RollbackReport(
-            done=state is not None and not self.dry,
-            dry_run=self.dry,
-            task_id=task_id,
-            reason=reason,
-            detail="",
+        before = state if not self.dry else None
+        return reports.make_report(
+            task_id,
+            reason,
+            done=before is not None,
+            dry=self.dry,
             tasks=tuple(self.done),
-            dependents=(),
-            aborted=aborted_tasks(state, find_state(self.guard))
-            if state is not None and not self.dry
+            aborted=reports.aborted_tasks(before, record.find_state(self.guard))
+            if before is not None
             else (),
             paths=tuple(paths),
         )
+
+
+def _entry(
+    state: Coordinator, order: RevertOrder, made: RolledBack | None = None
+) -> RolledBackTask:
+    commit = state.task_commits[order.task_id]
+    to_sha, snapshot = (made.to_sha, made.snapshot) if made else (None, None)
+    return reports.task_entry(order.task_id, commit, order.commits, to_sha, snapshot)

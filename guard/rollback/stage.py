@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import NamedTuple
 
 from guard.core.base.fields import parse_document
 from guard.core.base.paths import path_line, unspell
@@ -150,13 +151,15 @@ def list_under_way(journals: Path) -> list[StagedRollback]:
             shutil.rmtree(folder, ignore_errors=True)
             continue
         except OSError as error:
-            raise StoreUnavailable(f"{folder}: {error.strerror}", "make it readable") from None
+            raise StoreUnavailable(
+                f"guard cannot read {folder / _JOURNAL}: {error.strerror}", "make it readable"
+            ) from None
         try:
             found.append(StagedRollback(folder, parse_document(RollbackJournal, data)))
         except ValueError as error:
             raise StateProblem(
                 f"{folder / _JOURNAL} is damaged: {error}",
-                f"look at the files in {folder}, put right what is half done, and delete the folder",
+                f"compare the work tree with the files in {folder}, fix it by hand, then delete the folder",
             ) from None
     return found
 
@@ -165,11 +168,10 @@ class ChangedMeanwhile(Exception):
     """A file is not what it was any more."""
 
 
-@dataclass(frozen=True)
-class _Step:
+class _Write(NamedTuple):
     path: bytes
     there: CurrentFile | None
-    wanted: CurrentFile | None
+    wanted: CurrentFile
 
 
 def bring_in(staged: StagedRollback, target: SafeFolder) -> None:
@@ -207,7 +209,7 @@ def remove_empty_folders(staged: StagedRollback, target: SafeFolder) -> None:
     for path in staged.paths:
         target.sweep(path)
     for path in gone:
-        _fold(target, path, b"")
+        _remove_folders(target, path, b"")
 
 
 def _exchange(
@@ -219,46 +221,37 @@ def _exchange(
     changed: Callable[[bytes, str], None],
 ) -> None:
     """Change files from one version to the other; those that are there already stay, as do those that are neither."""
-    steps = list(_steps(staged, target, source, other, paths, changed))
-    removed = [step.path for step in steps if step.wanted is None]
-    for step in steps:
-        try:
-            if step.wanted is None:
-                assert step.there is not None
-                target.remove(step.path, step.there)
-        except (PathRefused, OSError) as error:
-            changed(step.path, str(error))
-    for step in steps:
-        try:
-            if step.wanted is not None:
-                for path in removed:
-                    if path.startswith(step.path + b"/"):
-                        _fold(target, path, step.path)
-                copy_path(source, target, step.path, step.wanted, step.there)
-        except (PathRefused, OSError) as error:
-            changed(step.path, str(error))
-
-
-def _steps(
-    staged: StagedRollback,
-    target: SafeFolder,
-    source: SafeFolder,
-    other: SafeFolder,
-    paths: Sequence[bytes],
-    changed: Callable[[bytes, str], None],
-) -> Iterator[_Step]:
-    like = staged.journal.head
+    like, gone, written = staged.journal.head, dict[bytes, CurrentFile](), list[_Write]()
     for path in paths:
         now, wanted = look_at(target, path, like), look_at(source, path, like)
         if now == wanted:
             continue
         if now != look_at(other, path, like):
             changed(path, "another process changed it meanwhile")
-            continue
-        yield _Step(path, now, wanted)
+        elif wanted is not None:
+            written.append(_Write(path, now, wanted))
+        elif now is not None:
+            gone[path] = now
+    for path, now in gone.items():
+        with _reporting(path, changed):
+            target.remove(path, now)
+    for write in written:
+        with _reporting(write.path, changed):
+            for path in gone:
+                if path.startswith(write.path + b"/"):
+                    _remove_folders(target, path, write.path)
+            copy_path(source, target, write.path, write.wanted, write.there)
 
 
-def _fold(target: SafeFolder, path: bytes, top: bytes) -> None:
+@contextmanager
+def _reporting(path: bytes, changed: Callable[[bytes, str], None]) -> Iterator[None]:
+    try:
+        yield
+    except (PathRefused, OSError) as error:
+        changed(path, str(error))
+
+
+def _remove_folders(target: SafeFolder, path: bytes, top: bytes) -> None:
     """Remove the folders above a path that are empty, up to and including `top`."""
     while b"/" in path and path != top:
         path = path.rpartition(b"/")[0]

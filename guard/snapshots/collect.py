@@ -81,10 +81,10 @@ class SnapshotDraft:
         for path in sorted(self._wanted | self._left_out()):
             if path not in self.worktree.now and path not in self.unread:
                 self._fetch(path)
-        self._put_aside.staged()
+        self._put_aside.keep_staged()
         self._put_aside.keep_stashes()
         self._put_aside.keep_autostashes()
-        self._put_aside.operation()
+        self._put_aside.keep_operation()
         root, git_dir = self.walk.root, self._project.repository.git_dir
         for path in self.walk.nested:
             self._look_into_git(root, path + b"/.git", self.nested)

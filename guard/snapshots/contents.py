@@ -1,5 +1,6 @@
 """Find what a snapshot has in it by walking its trees, so that a damaged tree hides no more than itself."""
 
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
@@ -105,7 +106,7 @@ def _bits(manifest: Manifest | None) -> dict[bytes, int]:
 
 
 def _octal(text: str) -> int:
-    return int(text, 8) & 0o7777 if text.isdecimal() and not set(text) & {"8", "9"} else 0o600
+    return int(text, 8) & 0o7777 if re.fullmatch("[0-7]+", text) else 0o600
 
 
 def _top(objects: Objects, reference: Reference) -> list[TreeEntry]:
@@ -115,8 +116,8 @@ def _top(objects: Objects, reference: Reference) -> list[TreeEntry]:
         return objects.tree(f"{reference.commit}^{{tree}}")
     except ObjectUnreadable as error:
         raise StateProblem(
-            f"snapshot {reference.id} cannot be read: {error}",
-            "`guard snapshots` lists the others; nothing was changed",
+            f"guard cannot read snapshot {reference.id}: {error}",
+            "list the others with `guard snapshots`; guard changed nothing",
         ) from None
 
 

@@ -11,7 +11,7 @@ from guard.core.snapshots.report import PathDifference
 from guard.core.snapshots.restore import CurrentFile, SnapshotFile, is_asked_for, is_same, text_diff
 from guard.snapshots.contents import SnapshotContents
 from guard.snapshots.objects import Objects, ObjectUnreadable
-from guard.snapshots.safe_writer import PathRefused, SafeFolder
+from guard.snapshots.safe_writer import PathRefused, SafeFolder, refusal
 from guard.snapshots.walk import SnapshotWalk
 from guard.system.clock import Deadline
 
@@ -50,29 +50,18 @@ class FolderComparer:
         lost = contents.lost(wanted)
         result = Comparison(not_read={**lost, **contents.refused}, damaged=bool(lost))
         known = {file.path: file for file in contents.files}
-        others = self._others(known, leave_out, deadline, result)
-        for path in sorted({*known, *others}):
+        paths = set(known)
+        if self.target is not None:
+            walk = SnapshotWalk(self.target.root, leave_out, deadline)
+            paths |= {entry.path for entry in walk.entries()}
+            unread = walk.not_read.items()
+            result.not_read.update({path: why for path, why in unread if path not in known})
+        for path in sorted(paths):
             if is_asked_for(path, wanted):
-                self._one(path, known.get(path), result)
+                self._compare_path(path, known.get(path), result)
         return result
 
-    def _others(
-        self,
-        known: dict[bytes, SnapshotFile],
-        leave_out: frozenset[tuple[int, int]],
-        deadline: Deadline,
-        result: Comparison,
-    ) -> set[bytes]:
-        if self.target is None:
-            return set()
-        walk = SnapshotWalk(self.target.root, leave_out, deadline)
-        found = {entry.path for entry in walk.entries()} - set(known)
-        result.not_read.update(
-            (path, why) for path, why in walk.not_read.items() if path not in known
-        )
-        return found
-
-    def _one(self, path: bytes, file: SnapshotFile | None, result: Comparison) -> None:
+    def _compare_path(self, path: bytes, file: SnapshotFile | None, result: Comparison) -> None:
         if file is None:
             result.changes.append(_change("D", path, None, "not in the snapshot: it is left alone"))
             return
@@ -82,10 +71,8 @@ class FolderComparer:
                 result.unchanged += 1
             else:
                 result.changes.append(self._difference(file, there))
-        except (PathRefused, ObjectUnreadable) as error:
-            result.not_read[path] = str(error)
-        except OSError as error:
-            result.not_read[path] = f"{error.strerror}"
+        except (PathRefused, ObjectUnreadable, OSError) as error:
+            result.not_read[path] = refusal(error)
 
     def _difference(self, file: SnapshotFile, there: CurrentFile | None) -> PathDifference:
         letter = "A" if there is None else "M"

@@ -52,7 +52,7 @@ class ProjectIndex:
             return []
         named = folders if len(folders) <= _MOST_FOLDERS else ()
         words = ("ls-files", "--stage", "-z", "--", *map(os.fsdecode, named))
-        return list(_parse_stages(self._call(*words, GIT_INDEX_FILE=os.fspath(self._path))))
+        return list(parse_stages(self._call(*words, GIT_INDEX_FILE=os.fspath(self._path))))
 
     def list_only_staged(self, head: str | None) -> list[IndexEntry]:
         """List what the last commit does not have; the whole index if that commit cannot be read."""
@@ -64,9 +64,9 @@ class ProjectIndex:
             listed = self._call(*words, **own)
             found = list(_parse_changes(listed))
             if b" U\0" in listed:
-                found += _parse_stages(self._call("ls-files", "--unmerged", "--stage", "-z", **own))
+                found += parse_stages(self._call("ls-files", "--unmerged", "--stage", "-z", **own))
             return [one for one in found if one.mode != GITLINK]
-        every = _parse_stages(self._call("ls-files", "--stage", "-z", **own))
+        every = parse_stages(self._call("ls-files", "--stage", "-z", **own))
         return [one for one in every if one.mode != GITLINK]
 
     def changed_between(self, before: str, after: str) -> list[IndexEntry]:
@@ -98,7 +98,8 @@ class ProjectIndex:
         return {"GIT_ALTERNATE_OBJECT_DIRECTORIES": quote_path(objects).decode()}
 
 
-def _parse_stages(listed: bytes) -> Iterator[IndexEntry]:
+def parse_stages(listed: bytes) -> Iterator[IndexEntry]:
+    """Parse what `git ls-files --stage -z` prints."""
     for line in listed.split(b"\0")[:-1]:
         about, _, path = line.partition(b"\t")
         mode, oid, stage = about.split()
@@ -139,9 +140,9 @@ class GitStateSaver:
         self._trouble = trouble
         self._written: set[str] = set()
 
-    def staged(self) -> None:
+    def keep_staged(self) -> None:
         """Keep what is in the index and not in the last commit, with the sides of conflicts."""
-        with self._noted(b".git/index"):
+        with self._noting_failure(b".git/index"):
             own = self.index.list_only_staged(self._commit("HEAD"))
             self._copy([(b"index/%d/%s" % (one.stage, tree_path(one.path)), one) for one in own])
 
@@ -149,10 +150,10 @@ class GitStateSaver:
         """Keep what each entry of the stash changes: in the work tree, in the index, and the untracked files."""
         if not self._may_have_stash():
             return
-        with self._noted(b".git/refs/stash"):
+        with self._noting_failure(b".git/refs/stash"):
             entries = read_stash(self._project.repository, self._commit("refs/stash"))
             for number, commit in islice(enumerate(reversed(entries)), _MOST_STASHED):
-                with self._noted(b".git/stash@{%d}" % number):
+                with self._noting_failure(b".git/stash@{%d}" % number):
                     self._keep_stashed(b"stash/%d" % number, commit)
             if len(entries) > _MOST_STASHED:
                 more = len(entries) - _MOST_STASHED
@@ -168,10 +169,10 @@ class GitStateSaver:
         """Keep what a merge or a rebase stashed by itself: no ref leads to it."""
         for name in _AUTOSTASHES:
             with open_path(self._project.repository.git_dir, name) as found:
-                told = read_entry(found[0], _MOST_FILE_BYTES) if isinstance(found, tuple) else None
-            commit = told.data.decode(errors="replace").strip() if isinstance(told, Content) else ""
+                file = read_entry(found[0], _MOST_FILE_BYTES) if isinstance(found, tuple) else None
+            commit = file.data.decode(errors="replace").strip() if isinstance(file, Content) else ""
             if _OID.fullmatch(commit):
-                with self._noted(b".git/" + name):
+                with self._noting_failure(b".git/" + name):
                     self._keep_stashed(b"stash/" + name.rpartition(b"/")[2].lower(), commit)
 
     def _keep_stashed(self, place: bytes, commit: str) -> None:
@@ -187,7 +188,7 @@ class GitStateSaver:
         about = b"%s\nstash %s\nbase %s\n" % (subject, commit.encode(), base.encode())
         self._stream.put(place + b"/about.txt", b"100644", about)
 
-    def operation(self) -> None:
+    def keep_operation(self) -> None:
         repository = self._project.repository
         for folder in (repository.git_dir, repository.common_dir):
             if os.path.isdir(folder) and not os.access(folder, os.X_OK):
@@ -253,7 +254,7 @@ class GitStateSaver:
         return [oid for oid in oids if oid in written or oid in there]
 
     @contextmanager
-    def _noted(self, name: bytes) -> Iterator[None]:
+    def _noting_failure(self, name: bytes) -> Iterator[None]:
         try:
             yield
         except StoreUnavailable as error:

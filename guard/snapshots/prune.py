@@ -16,7 +16,6 @@ from typing import NamedTuple
 
 from guard.core.base.text import escape, fit_line
 from guard.core.rescue.settings import RescueSettings
-from guard.core.snapshots.report import SnapshotEntry
 from guard.core.snapshots.retention import SnapshotFacts, due_ids, slack
 from guard.errors import GuardError, StoreUnavailable
 from guard.snapshots.inventory import Reference, Shelf, open_shelf
@@ -80,7 +79,11 @@ def prune(
     shadow = Folder.open(workspace / SHADOW_FOLDER)
     if shadow is None:
         return PruneResult()
-    held = [_facts(entry) for entry in entries if entry.id in references]
+    held = [
+        SnapshotFacts(one.id, one.worktree, one.at, one.unpromoted, one.kind == "baseline")
+        for one in entries
+        if one.id in references
+    ]
     kept, days = keeping.keep_snapshots, keeping.keep_days
     ids = due_ids(held, keep_snapshots=kept, keep_days=days, now=now)
     with shadow:
@@ -90,12 +93,6 @@ def prune(
             work.delete([references[identity] for identity in gone])
         freed, left = work.give_back()
     return PruneResult(gone, freed, left)
-
-
-def _facts(entry: SnapshotEntry) -> SnapshotFacts:
-    return SnapshotFacts(
-        entry.id, entry.worktree, entry.at, entry.unpromoted, entry.kind == "baseline"
-    )
 
 
 def promote_by_id(

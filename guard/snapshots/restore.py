@@ -3,7 +3,7 @@
 import os
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager, suppress
+from contextlib import closing, contextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -35,7 +35,7 @@ def new_folder_path(identity: str, here: Path | None, root: Path | None) -> Path
             path = base / f"guard-restore-{identity}{suffix}"
             if not os.path.lexists(path):
                 return path
-    raise WrongUsage("there is no place for a new folder", "name one with --to")
+    raise WrongUsage("guard found no place for a new folder", "name one with --to")
 
 
 def _bases(here: Path | None, root: Path | None) -> Iterator[Path]:
@@ -57,13 +57,13 @@ def make_empty_folder(path: Path, forbidden: frozenset[tuple[int, int]]) -> Path
             status = os.stat(folder)
             if (status.st_dev, status.st_ino) in forbidden:
                 raise WrongUsage(
-                    f"{path} lies in {folder}, which is git's or guard's own", "name another folder"
+                    f"{path} lies in {folder}, which belongs to git or guard", "name another folder"
                 )
     try:
         real.mkdir(mode=0o700, exist_ok=True)
     except OSError as error:
         raise WrongUsage(
-            f"{path} cannot be made: {error.strerror}", "name another folder with --to"
+            f"guard cannot create {path}: {error.strerror}", "name another folder with --to"
         ) from None
     return real
 
@@ -75,7 +75,9 @@ def refuse_full_folder(path: Path) -> None:
     except FileNotFoundError:
         return
     except OSError as error:
-        raise WrongUsage(f"{path}: {error.strerror}", "name a new or an empty folder") from None
+        raise WrongUsage(
+            f"guard cannot open {path}: {error.strerror}", "name a new or an empty folder"
+        ) from None
     if full:
         raise WrongUsage(f"{path} is not empty", "name a new or an empty folder, or use --in-place")
 
@@ -90,8 +92,8 @@ class SnapshotSource:
     workspace: Path
     repository: Repository | None
     environ: Mapping[str, str]
-    silence_limit: float
-    """How long git may say nothing."""
+    time_limit: float
+    """How long git may say nothing, and how long a snapshot or a comparison may take."""
     limits: SnapshotLimits = _USUAL
 
     @property
@@ -116,7 +118,7 @@ class ChosenSnapshot:
     objects: Objects
     contents: SnapshotContents
 
-    def wanted(self, words: Sequence[str], here: Path | None) -> list[bytes]:
+    def resolve_paths(self, words: Sequence[str], here: Path | None) -> list[bytes]:
         """Resolve the paths that the user typed, as they are or in guard's spelling; refuse one that is not in the snapshot."""
         repository = self.source.repository
         root = os.fspath(repository.root) if repository else os.sep
@@ -145,24 +147,22 @@ class ChosenSnapshot:
     ) -> tuple[Path, RestoreResult]:
         """Restore into a new or an empty folder; return where that is, and what came back."""
         repository = self.source.repository
-        place = to or new_folder_path(
-            self.reference.id, here, repository.root if repository else None
-        )
+        root = repository.root if repository else None
+        place = to or new_folder_path(self.reference.id, here, root)
         real = make_empty_folder(place, self.source.forbidden())
         with closing(SafeFolder(real)) as target:
-            return real, SnapshotWriter(self.objects, target, progress).all_new(
-                self.contents, wanted
-            )
+            writer = SnapshotWriter(self.objects, target, progress)
+            return real, writer.all_new(self.contents, wanted)
 
     def in_place(
-        self, wanted: Sequence[bytes], now: datetime, time_limit: float, progress: Progress
+        self, wanted: Sequence[bytes], now: datetime, progress: Progress
     ) -> tuple[Path, RestoreResult]:
         """Restore into the work tree, after a snapshot of it."""
         repository = self._repository()
 
         def save(paths: list[bytes]) -> tuple[Snapshot, SnapshotContents]:
             source = self.source
-            site = Site(repository, source.workspace, source.environ, time_limit)
+            site = Site(repository, source.workspace, source.environ, source.time_limit)
             taken = take_and_prune(site, Occasion("restore", now), paths, source.limits)
             with self.shelf.objects() as objects:
                 return taken, read_work_tree(objects, self.shelf.find(taken.id, None))
@@ -172,26 +172,18 @@ class ChosenSnapshot:
             writing = SnapshotWriter(self.objects, target, progress)
             return repository.root, writing.in_place(self.contents, wanted, save)
 
-    def compare(
-        self, to: Path | None, wanted: Sequence[bytes], time_limit: float
-    ) -> tuple[Path, Comparison]:
+    def compare(self, to: Path | None, wanted: Sequence[bytes]) -> tuple[Path, Comparison]:
         place = Path(os.path.realpath(to)) if to else self._repository().root
         target = SafeFolder(place) if place.is_dir() else None
-        try:
-            return place, FolderComparer(self.objects, target).compare(
-                self.contents,
-                wanted,
-                folder_identities([self.source.workspace]),
-                Deadline(time_limit),
-            )
-        finally:
-            if target is not None:
-                target.close()
+        own, deadline = folder_identities([self.source.workspace]), Deadline(self.source.time_limit)
+        with closing(target) if target is not None else nullcontext():
+            comparer = FolderComparer(self.objects, target)
+            return place, comparer.compare(self.contents, wanted, own, deadline)
 
     def _repository(self) -> Repository:
         if self.source.repository is None:
             raise RepositoryProblem(
-                "there is no work tree here", "go to one, name one with --repo, or use --to"
+                "there is no work tree here", "change to one, name one with --repo, or use --to"
             )
         return self.source.repository
 
@@ -199,7 +191,7 @@ class ChosenSnapshot:
 @contextmanager
 def choose(source: SnapshotSource, word: str, *, staged: bool) -> Iterator[ChosenSnapshot]:
     """Open the snapshot that the user named; `staged` for what its index had instead of the work tree."""
-    limit = source.silence_limit
+    limit = source.time_limit
     with open_shelf(source.workspace, source.environ, time_limit=limit) as shelf:
         reference = shelf.find(word, source.worktree)
         with shelf.objects() as objects:

@@ -31,6 +31,11 @@ class PathRefused(Exception):
     """A path that is left as it is; the message says why."""
 
 
+def refusal(error: Exception) -> str:
+    """Say why a path was left as it is."""
+    return f"{error.strerror}" if isinstance(error, OSError) else str(error)
+
+
 class SafeFolder:
     """One folder while files are compared with it or written to it."""
 
@@ -100,7 +105,7 @@ class SafeFolder:
         try:
             descriptor = os.open(name, _READ, dir_fd=folder)
         except OSError as error:
-            raise PathRefused(f"what stands there cannot be read: {error.strerror}") from None
+            raise PathRefused(f"guard cannot read what is there: {error.strerror}") from None
         try:
             if not stat.S_ISREG(os.fstat(descriptor).st_mode):
                 raise PathRefused("a special file stands in its place")
@@ -112,9 +117,7 @@ class SafeFolder:
         self, path: bytes, bits: int, content: Iterable[bytes], before: CurrentFile | None
     ) -> None:
         """Write a file in place of what was there before; `PathRefused` if that has changed."""
-        folder = self._make_parent(path)
-        temporary = self._temporary(folder)
-        try:
+        with self._beside(path, before) as (folder, temporary):
             descriptor = os.open(temporary, _WRITE, 0o600, dir_fd=folder)
             try:
                 for piece in content:
@@ -124,18 +127,19 @@ class SafeFolder:
                     os.fsync(descriptor)
             finally:
                 close(descriptor)
-            self._move(folder, path, temporary, before)
-        except BaseException:
-            with suppress(OSError):
-                os.unlink(temporary, dir_fd=folder)
-            raise
 
     def link(self, path: bytes, text: bytes, before: CurrentFile | None) -> None:
         """Write a link in place of what was there before; `PathRefused` if that has changed."""
+        with self._beside(path, before) as (folder, temporary):
+            os.symlink(text, temporary, dir_fd=folder)
+
+    @contextmanager
+    def _beside(self, path: bytes, before: CurrentFile | None) -> Iterator[tuple[int, bytes]]:
+        """Yield the folder of a path and a temporary name in it; move what the block writes there to the path."""
         folder = self._make_parent(path)
         temporary = self._temporary(folder)
         try:
-            os.symlink(text, temporary, dir_fd=folder)
+            yield folder, temporary
             self._move(folder, path, temporary, before)
         except BaseException:
             with suppress(OSError):

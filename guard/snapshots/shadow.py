@@ -19,14 +19,8 @@ from pathlib import Path
 from guard.core.base.text import LONGEST_LINE, escape, fit_line
 from guard.errors import RepositoryProblem, StateProblem, StoreUnavailable
 from guard.git.run import feed_git, run_git
+from guard.snapshots import stat_cache
 from guard.snapshots.fast_import import ImportStream, TreeChanges, parse_tree
-from guard.snapshots.stat_cache import (
-    FOLDER,
-    note_verified_packs,
-    pack_index,
-    pack_stamps,
-    verified_packs,
-)
 from guard.system.clock import Deadline
 from guard.system.private_files import Folder, close, try_lock
 from guard.system.processes import Finished
@@ -51,7 +45,7 @@ IMPORT = ("fast-import", "--quiet", "--done", "--date-format=now", "--depth=0")
 _OPEN_LOCK = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
 _LEFTOVERS = (
     *("objects/pack/tmp_*", "objects/pack/.tmp-*", "fast_import_crash_*"),
-    f"{FOLDER}/.*.tmp",
+    f"{stat_cache.FOLDER}/.*.tmp",
 )
 _PAUSE = 0.01
 _TREE = b"040000"
@@ -133,7 +127,7 @@ class Shadow:
             return None
 
     def _read_back(self) -> Set[str]:
-        found, before = pack_stamps(self.path), verified_packs(self.path)
+        found, before = stat_cache.pack_stamps(self.path), stat_cache.verified_packs(self.path)
         return {name for name, stamp in found.items() if stamp == before.get(name)}
 
     def verify(
@@ -143,7 +137,7 @@ class Shadow:
 
         What it has in common with the one that it starts from was read back then. Return the packs that it is in.
         """
-        found = pack_stamps(self.path)
+        found = stat_cache.pack_stamps(self.path)
         new = sorted(found.keys() - self._read_back())
         if new:
             self._read_packs(new)
@@ -151,19 +145,19 @@ class Shadow:
         answers = self.call("cat-file", "--batch-check", stdin=asked)
         if b" missing\n" in answers or self.changes(commit, base) != changes:
             raise snapshot_error(self.path, "what was read back is not what was written")
-        note_verified_packs(self.path, found)
+        stat_cache.note_verified_packs(self.path, found)
         return frozenset(found)
 
     def _read_packs(self, names: Sequence[str]) -> None:
         try:
-            self.call("verify-pack", *(pack_index(self.path, name) for name in names))
+            self.call("verify-pack", *(stat_cache.pack_index(self.path, name) for name in names))
         except StoreUnavailable as error:
             if self.deadline.has_passed():
                 raise
             raise StoreUnavailable(
                 error.message,
-                f"nothing in the project was changed; if {self.path} itself is damaged, move it away: "
-                "the next snapshot makes a new one, and what is whole in the old one can still be had",
+                f"guard changed nothing in the project; if {self.path} itself is damaged, move it away: "
+                "the next snapshot makes a new one, and the old one still has what is whole in it",
             ) from None
 
     def changes(self, commit: str, base: Mapping[bytes, str]) -> TreeChanges:
@@ -191,8 +185,8 @@ class Shadow:
 
 def snapshot_error(path: Path, why: str) -> StoreUnavailable:
     return StoreUnavailable(
-        fit_line(f"no snapshot could be written to {escape(os.fspath(path))}: {why}"),
-        "nothing in the project was changed; free some space or repair the workspace, then try again",
+        fit_line(f"guard cannot write a snapshot to {escape(os.fspath(path))}: {why}"),
+        "guard changed nothing in the project; free some space or repair the workspace, then try again",
     )
 
 
@@ -258,7 +252,7 @@ def _refuse_borrowed(workspace: Path) -> None:
         if info is not None and info.exists(name):
             raise StateProblem(
                 f"{info.named(name)} makes the snapshots depend on another repository",
-                "delete that file; snapshots made since it was there may not be whole",
+                "delete that file; snapshots that are newer than it may not be whole",
             )
 
 

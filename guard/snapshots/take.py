@@ -183,10 +183,7 @@ def keep(guard: Invocation, occasion: Occasion, *, tells: bool = True) -> Snapsh
 
 
 def take_and_prune(
-    site: Site,
-    occasion: Occasion,
-    paths: Sequence[bytes] = (),
-    limits: SnapshotLimits = _USUAL,
+    site: Site, occasion: Occasion, paths: Sequence[bytes] = (), limits: SnapshotLimits = _USUAL
 ) -> Snapshot:
     """Take a snapshot and prune old ones; `paths` are kept even in folders that are left out as rebuilt anyway."""
     project = site.project()

@@ -22,7 +22,7 @@ from guard.core.snapshots.snapshot import MOST_NAMED, Snapshot
 from guard.errors import StoreUnavailable
 from guard.snapshots.contents import SnapshotContents
 from guard.snapshots.objects import Objects, ObjectUnreadable
-from guard.snapshots.safe_writer import PathRefused, SafeFolder
+from guard.snapshots.safe_writer import PathRefused, SafeFolder, refusal
 
 _NEEDED_BY_GIT = (b"/refs", b"/objects")
 """Without these folders, empty or not, git takes a directory for no repository."""
@@ -82,8 +82,7 @@ class SnapshotWriter:
             [file for file in contents.files if is_asked_for(file.path, wanted)]
         ):
             self._write(file, None, result)
-        self._nested(contents, wanted, result)
-        self._folders(contents, wanted, result)
+        self._write_rest(contents, wanted, result)
         return result
 
     def in_place(
@@ -94,21 +93,20 @@ class SnapshotWriter:
     ) -> RestoreResult:
         """Write over what differs; `save` takes a snapshot first, and says what is in it."""
         result = _new_result(contents, wanted)
-        differing = self._differing(contents, wanted, result)
+        differing = self._list_differing(contents, wanted, result)
         if differing:
             result.snapshot, safe = save([file.path for file, _ in differing])
             self._replace(differing, safe, result)
             known = {file.path for file in contents.files}
             rest = (file.path for file in safe.files if file.path not in known)
             result.left = [path for path in rest if is_asked_for(path, wanted)]
-        self._nested(contents, wanted, result)
-        self._folders(contents, wanted, result)
+        self._write_rest(contents, wanted, result)
         return result
 
-    def _nested(
+    def _write_rest(
         self, contents: SnapshotContents, wanted: Sequence[bytes], result: RestoreResult
     ) -> None:
-        """Restore git directories of nested repositories that are gone; one that is there is left as it is."""
+        """Restore git directories of nested repositories, but none that is there, and the empty folders."""
         asked = [file for file in contents.nested if is_asked_for(file.path, wanted)]
         folders = {git_folder(file.path) for file in asked}
         gone = {folder for folder in folders if not self.target.has(folder)}
@@ -116,6 +114,7 @@ class SnapshotWriter:
             self._write(file, None, result)
         for folder in gone:
             self._make([folder + name for name in _NEEDED_BY_GIT], result)
+        self._make([path for path in contents.empty_folders if is_asked_for(path, wanted)], result)
 
     def _replace(
         self,
@@ -130,7 +129,7 @@ class SnapshotWriter:
             else:
                 self._write(file, before, result)
 
-    def _differing(
+    def _list_differing(
         self, contents: SnapshotContents, wanted: Sequence[bytes], result: RestoreResult
     ) -> list[tuple[SnapshotFile, CurrentFile | None]]:
         found = []
@@ -139,10 +138,8 @@ class SnapshotWriter:
                 continue
             try:
                 there = self.target.look(file.path, file.oid)
-            except PathRefused as error:
-                result.refused[file.path] = str(error)
-            except OSError as error:
-                result.refused[file.path] = f"{error.strerror}"
+            except (PathRefused, OSError) as error:
+                result.refused[file.path] = refusal(error)
             else:
                 if is_same(file, there):
                     result.unchanged += 1
@@ -163,29 +160,21 @@ class SnapshotWriter:
             result.written += 1
         except ObjectUnreadable as error:
             result.trouble[file.path] = str(error)
-        except PathRefused as error:
-            result.refused[file.path] = str(error)
-        except OSError as error:
-            if error.errno in _NO_ROOM:
+        except (PathRefused, OSError) as error:
+            if isinstance(error, OSError) and error.errno in _NO_ROOM:
+                done = plural(result.written, "file")
                 raise StoreUnavailable(
-                    f"{self.target.root}: {error.strerror}; {plural(result.written, 'file')} written",
+                    f"guard wrote {done} to {self.target.root}, and no more: {error.strerror}",
                     "name another folder with --to",
                 ) from None
-            result.refused[file.path] = f"{error.strerror}"
-
-    def _folders(
-        self, contents: SnapshotContents, wanted: Sequence[bytes], result: RestoreResult
-    ) -> None:
-        self._make([path for path in contents.empty_folders if is_asked_for(path, wanted)], result)
+            result.refused[file.path] = refusal(error)
 
     def _make(self, folders: Sequence[bytes], result: RestoreResult) -> None:
         for path in folders:
             try:
                 self.target.make_folder(path)
-            except PathRefused as error:
-                result.refused[path] = str(error)
-            except OSError as error:
-                result.refused[path] = f"{error.strerror}"
+            except (PathRefused, OSError) as error:
+                result.refused[path] = refusal(error)
 
     def _with_progress(self, files: Sequence[T]) -> Iterator[T]:
         last = monotonic()

@@ -186,7 +186,7 @@ class FileChange:
         try:
             self._files.write(CHECKPOINT_PATH, make_checkpoint(seqs, self.head), durable=True)
         except OSError as error:
-            self._notice(f"the log was not rotated: {error.strerror}")
+            self._notice(f"guard cannot begin a new segment of the log: {error.strerror}")
             return self.head
         head = self._memory.head = self._log.seal(self.head)
         self._lock.set_mark(head)
@@ -216,7 +216,7 @@ class FileChange:
         try:
             self._fold_lost()
         except (OSError, GuardError) as error:
-            self._notice(f"views could not be folded again ({error}); the log has everything")
+            self._notice(f"guard cannot fold the views again ({error}); the log has everything")
             return False
         unwritten = self._memory.unwritten
         for path in list(unwritten):
@@ -225,7 +225,7 @@ class FileChange:
                 fold = self.fold(kind, kind.key_in(path) or "")
                 self._files.write(path, fold.document())
             except (OSError, GuardError) as error:
-                self._notice(f"{path} could not be written ({error}); the log has everything")
+                self._notice(f"guard cannot write {path} ({error}); the log has everything")
                 continue
             del unwritten[path]
         if not unwritten and self._mark != self.head:

@@ -177,7 +177,7 @@ class Log:
         """Write the records after `head` with one write, and return when they are on the disk. The caller has the lock."""
         segment, offset, seq, prev = head
         if offset == 0:
-            events = [_opening(segment, events[0].at), *events]
+            events = [_opening_event(segment, events[0].at), *events]
         lines, entries, more = [], [], len(events)
         for event in events:
             more -= 1
@@ -267,5 +267,5 @@ class Log:
         return Position(head.segment + 1, 0, head.seq, head.hash)
 
 
-def _opening(segment: int, at: datetime) -> SegmentOpened:
+def _opening_event(segment: int, at: datetime) -> SegmentOpened:
     return SegmentOpened(at=at, id=f"segment-{segment}", segment=segment, guard_version=__version__)

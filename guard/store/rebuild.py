@@ -81,7 +81,7 @@ def _refuse_if_ahead(folder: Folder, end: Position) -> None:
     if ahead:
         raise StateProblem(
             f"the log ends at record {end.seq}, but {ahead[0]} has seen more: records were cut off",
-            "bring the log back, or run `guard rebuild --salvage` to go on without them",
+            "restore the log, or run `guard rebuild --salvage` to continue without them",
         )
 
 
@@ -105,8 +105,8 @@ def salvage(folder: Folder, lock: Lock, now: datetime, event_id: str) -> Rebuild
     """
     log = Log(folder)
     _set_aside_damage(folder, log)
-    end, told = _end(log)
-    aside = [name for name in folder.names() if _DAMAGED.fullmatch(name) and name not in told]
+    end, named = _end(log)
+    aside = [name for name in folder.names() if _DAMAGED.fullmatch(name) and name not in named]
     aside += _set_aside_views(folder, end)
     lock.clear_mark()
     if aside:
@@ -117,12 +117,12 @@ def salvage(folder: Folder, lock: Lock, now: datetime, event_id: str) -> Rebuild
 
 def _end(log: Log) -> tuple[Position, set[str]]:
     # A salvage that was cut short has named no file as set aside.
-    end, told = START, set[str]()
+    end, named = START, set[str]()
     for entry in log.entries():
         end = entry.position
         if type(entry.event) is LogSalvaged:
-            told.update(entry.event.set_aside)
-    return log.after_sealed(end), told
+            named.update(entry.event.set_aside)
+    return log.after_sealed(end), named
 
 
 def _set_aside_damage(folder: Folder, log: Log) -> None:

@@ -28,13 +28,9 @@ class BrokenLog(StateProblem):
         sound: int | None = None,
         newer: bool = False,
     ) -> None:
-        go_on = (
-            "`guard verify` shows the damage; `guard rebuild --salvage` goes on with what is sound"
-        )
-        super().__init__(
-            f"{file}: record {seq} at byte {offset}: {why}",
-            "upgrade guard; nothing was changed" if newer else go_on,
-        )
+        salvage = "run `guard verify`; `guard rebuild --salvage` continues with what is sound"
+        hint = "upgrade guard; this guard changed nothing" if newer else salvage
+        super().__init__(f"{file}: record {seq} at byte {offset}: {why}", hint)
         self.file, self.offset, self.seq, self.why, self.newer = file, offset, seq, why, newer
         self.sound = offset if sound is None else sound
 

@@ -19,11 +19,9 @@ from guard.store.segments import BrokenLog
 from guard.store.views import ViewFiles
 from guard.system.private_files import Folder
 
-_REBUILD = "`guard rebuild` makes it again from the log"
-_REPLACED = (
-    "the log was replaced since then: find out by whom; it is said until that snapshot is pruned"
-)
-_SALVAGE = "`guard rebuild --salvage` goes on with what the log still has"
+_REBUILD = "run `guard rebuild` to make it again from the log"
+_REPLACED = "find out which program replaced the log; guard says this until that snapshot is pruned"
+_SALVAGE = "run `guard rebuild --salvage` to continue with what the log still has"
 
 
 def verify(folder: Folder, anchors: Sequence[Anchor] = ()) -> VerifyReport:
@@ -116,10 +114,8 @@ class _Audit:
         beyond = [] if self._broken else [one for many in self._anchors.values() for one in many]
         for one in sorted((*self._contradicted, *beyond), key=lambda one: (one.seq, one.snapshot)):
             if self._salvaged is None or one.at > self._salvaged:
-                cut_off = one not in self._contradicted
-                problem = (
-                    "remembers a record that is gone" if cut_off else "remembers another history"
-                )
+                other = one in self._contradicted
+                problem = f"remembers {'another history' if other else 'a record that is gone'}"
                 self._find(f"snapshot {one.snapshot}", f"record {one.seq}", problem, _REPLACED)
 
     def _compare(self, position: Position) -> None:
@@ -132,9 +128,8 @@ class _Audit:
             if self._bytes[path] == expected:
                 self._agreed[path] = position.seq
             else:
-                self._find(
-                    path, f"record {position.seq}", "differs from a fold of the log", _REBUILD
-                )
+                place = f"record {position.seq}"
+                self._find(path, place, "differs from a fold of the log", _REBUILD)
 
     def compare_rest(self) -> None:
         """Find what the views claim beyond the log, and what the log has beyond the views."""

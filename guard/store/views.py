@@ -46,11 +46,7 @@ class ViewFiles:
         self._checkpoint: Checkpoint | None = None
 
     def load(
-        self,
-        kind: ViewKind[D, Any],
-        key: str,
-        mark: Position | None,
-        recent: Recent | None = None,
+        self, kind: ViewKind[D, Any], key: str, mark: Position | None, recent: Recent | None = None
     ) -> Fold[D] | None:
         """Return the view, caught up to the end of the log; None if no record ever touched it."""
         path = kind.path(key)
@@ -75,12 +71,13 @@ class ViewFiles:
         document = self._document(path, kind.document)
         if document is None or document.key() == key:
             return document
-        self._notice(
-            f"{self._folder.named(path)} is a copy of another view; folded again from the log"
-        )
+        self._note_recovery(path, "is a copy of another view", "state_file_of_another_view")
         self._damaged.add(path)
-        self.recovered[path] = "state_file_of_another_view"
         return None
+
+    def _note_recovery(self, path: str, problem: str, reason: str) -> None:
+        self._notice(f"{self._folder.named(path)} {problem}; guard folds it again from the log")
+        self.recovered[path] = reason
 
     def _current_up_to(
         self, kind: ViewKind[D, Any], key: str, own: Position, mark: Position | None
@@ -112,8 +109,7 @@ class ViewFiles:
             return None
         fold = self.fold_again({path: kind.needles(key)}, recent).get(path)
         if fold and mark and fold.reached.seq <= mark.seq and path not in self._damaged:
-            self._notice(f"{self._folder.named(path)} was missing; folded again from the log")
-            self.recovered[path] = "state_file_missing"
+            self._note_recovery(path, "was missing", "state_file_missing")
         return fold
 
     def fold_again(
@@ -169,15 +165,13 @@ class ViewFiles:
         except NewerView as error:
             raise StateProblem(
                 f"{self._folder.named(path)}: {error}; a newer guard wrote it",
-                "upgrade guard; nothing was changed",
+                "upgrade guard; this guard changed nothing",
             ) from None
         except OlderView:
             self._damaged.add(path)
         except DamagedView as error:
             if path not in self._damaged:
-                self._notice(
-                    f"{self._folder.named(path)} is damaged ({error}); folded again from the log"
-                )
+                self._note_recovery(path, f"is damaged ({error})", "state_file_damaged")
             self._damaged.add(path)
             self.recovered[path] = "state_file_damaged"
         return None

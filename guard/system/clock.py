@@ -61,7 +61,7 @@ def make_clock(environ: Mapping[str, str] = os.environ) -> Clock:
     except (ValueError, OverflowError):
         raise WrongUsage(
             f"{VARIABLE} is {text!r}, which is not an ISO-8601 time",
-            f"unset it, or say for example {VARIABLE}=2026-01-31T12:00:00Z",
+            f"unset the variable, or set for example {VARIABLE}=2026-01-31T12:00:00Z",
         ) from None
 
 

@@ -21,10 +21,10 @@ _DIGITS = 16
 def read_host() -> Host:
     # A container has no machine id of its own, only that of the image it was made from.
     namespace = _pid_namespace()
-    told = _machine_id() if namespace in (None, _FIRST_NAMESPACE) else None
+    machine = _machine_id() if namespace in (None, _FIRST_NAMESPACE) else None
     return Host(
         name=socket.gethostname()[:512],
-        machine=hashlib.sha256(told.encode()).hexdigest()[:_DIGITS] if told else None,
+        machine=hashlib.sha256(machine.encode()).hexdigest()[:_DIGITS] if machine else None,
         boot_id=boot_id(),
         pid_namespace=namespace,
     )
@@ -41,11 +41,11 @@ def _machine_id() -> str | None:
     for path in _MACHINE_IDS:
         try:
             with open(path, encoding="utf-8", errors="replace") as file:
-                told = file.read(256).strip()
+                found = file.read(256).strip()
         except OSError:
             continue
-        if told and told != "uninitialized":
-            return told
+        if found and found != "uninitialized":
+            return found
     return _platform_uuid() if sys.platform == "darwin" else None
 
 
@@ -67,8 +67,8 @@ def compare_hosts(recorded: Host | None, now: Host) -> HostRelation:
         return "restarted" if _same_machine(recorded, now) else "elsewhere"
     if recorded.pid_namespace == now.pid_namespace:
         return "here"
-    told = recorded.pid_namespace is not None and now.pid_namespace is not None
-    return "elsewhere" if told else "unknown"
+    are_known = recorded.pid_namespace is not None and now.pid_namespace is not None
+    return "elsewhere" if are_known else "unknown"
 
 
 def _without_boot(recorded: Host, now: Host) -> HostRelation:

@@ -61,7 +61,7 @@ class Outlet:
             with self._changed:
                 self._changed.wait_for(lambda: bool(self._pieces))
                 data = self._pieces[0]
-            written = self._written(data)
+            written = self._write(data)
             with self._changed:
                 self._pieces.popleft()
                 self._passed += len(data)
@@ -73,7 +73,7 @@ class Outlet:
                 if self._gone:
                     return
 
-    def _written(self, data: bytes) -> bool:
+    def _write(self, data: bytes) -> bool:
         view = memoryview(data)
         while view:
             try:

@@ -9,7 +9,7 @@ import fcntl
 import os
 import stat
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from threading import get_ident
 
@@ -202,16 +202,12 @@ class Folder:
         """Open the folder that holds this relative path; yield it and the last name of the path."""
         *folders, name = path.split("/")
         here: Folder | None = self
-        opened: list[Folder] = []
-        try:
+        with ExitStack() as opened:
             for folder in folders:
                 here = here.child(folder, create=create) if here else None
                 if here:
-                    opened.append(here)
+                    opened.enter_context(here)
             yield here, name
-        finally:
-            for folder_open in opened:
-                folder_open.close()
 
 
 def close(descriptor: int) -> None:

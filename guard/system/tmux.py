@@ -17,19 +17,7 @@ _SECONDS = 5.0
 _LONGEST_NAME = 256
 _LONGEST_SOCKET = 107
 _MOST_BYTES = 16 * 1024 * 1024
-_ROW = "/".join(
-    f"#{{{name}}}"
-    for name in (
-        "pid",
-        "start_time",
-        "session_id",
-        "session_created",
-        "pane_id",
-        "pane_pid",
-        "pane_dead",
-        "session_name",
-    )
-)
+_ROW = "#{pid}/#{start_time}/#{session_id}/#{session_created}/#{pane_id}/#{pane_pid}/#{pane_dead}/#{session_name}"
 _ABSENT = re.compile(
     r"no server running on .*|error connecting to .* \(No such file or directory\)|"
     r"no current target|no sessions|can't find session: .*",
@@ -94,15 +82,18 @@ def check_name(name: str) -> None:
     """Refuse a name that a tmux session cannot have: it would never be found."""
     if not 0 < len(name) <= _LONGEST_NAME or _CHANGED_BY_TMUX.search(name):
         raise WrongUsage(
-            f"a tmux session cannot be called {name[:120]!r}",
-            "tmux changes such names; give the one that `tmux list-sessions` shows",
+            f"no tmux session can be called {name[:120]!r}, because tmux changes such names",
+            "give the name that `tmux list-sessions` shows",
         )
 
 
 def check_socket(path: str) -> None:
     """Refuse a path that no system lets a socket have."""
     if len(os.fsencode(path)) > _LONGEST_SOCKET or not path.isprintable():
-        raise WrongUsage(f"a tmux socket cannot be {path[:120]!r}", "give a shorter, plain path")
+        raise WrongUsage(
+            f"no tmux socket can have the path {path[:120]!r}",
+            "give a shorter path of plain characters",
+        )
 
 
 def socket_path(socket: str | None, environ: Mapping[str, str] = os.environ) -> str:
@@ -112,8 +103,8 @@ def socket_path(socket: str | None, environ: Mapping[str, str] = os.environ) -> 
     inside = environ.get("TMUX", "").partition(",")[0]
     if not socket and inside:
         return inside
-    told = environ.get("TMUX_TMPDIR")
-    base = os.path.realpath(told if told and os.path.isdir(told) else "/tmp")  # noqa: S108
+    folder = environ.get("TMUX_TMPDIR")
+    base = os.path.realpath(folder if folder and os.path.isdir(folder) else "/tmp")  # noqa: S108
     return os.path.join(base, f"tmux-{os.getuid()}", socket or "default")
 
 
@@ -127,7 +118,7 @@ def read_server(path: str) -> Server:
         return Server(True, {}, _pid(path)) if said in _EMPTY else Server(False, {})
     # A server that does not let us in says so, and calls it a success.
     if done.code != 0 or said:
-        raise TmuxUnknown(f"tmux says: {_line(said) or f'exit code {done.code}'}")
+        raise TmuxUnknown(f"tmux failed: {_line(said) or f'exit code {done.code}'}")
     found: dict[str, Session] = {}
     starts: dict[int, str | None] = {}
     for row in done.stdout.decode(errors="replace").splitlines():
@@ -150,8 +141,8 @@ def is_same_session(one: str, other: str) -> bool:
 def server_process(identity: str) -> tuple[int, str] | None:
     """Return the pid and the start of the server's process, where both are known."""
     parts = identity.split("/", 4)
-    told = len(parts) == 5 and parts[0].isdecimal() and parts[4]
-    return (int(parts[0]), parts[4]) if told else None
+    is_known = len(parts) == 5 and parts[0].isdecimal() and parts[4]
+    return (int(parts[0]), parts[4]) if is_known else None
 
 
 def has_caller(session: Session, environ: Mapping[str, str]) -> bool:
@@ -164,8 +155,8 @@ def has_caller(session: Session, environ: Mapping[str, str]) -> bool:
 def last_output(session: Session) -> float | None:
     """Return when something last happened in one of its windows, in seconds since the epoch."""
     words = ("list-windows", "-t", session.session_id, "-F", "#{window_activity}")
-    told = call_tmux(session.socket_path, *words).stdout.split()
-    return max((float(one) for one in told if one.isdigit()), default=None)
+    answers = call_tmux(session.socket_path, *words).stdout.split()
+    return max((float(answer) for answer in answers if answer.isdigit()), default=None)
 
 
 def close_session(session: Session) -> None:
@@ -191,18 +182,18 @@ def call_tmux(path: str, *words: str, stdin: bytes | None = None) -> Finished:
     except FileNotFoundError:
         raise TmuxUnknown("tmux is not installed") from None
     except (OSError, ValueError) as error:
-        raise TmuxUnknown(f"tmux cannot be started: {error}") from None
+        raise TmuxUnknown(f"tmux does not start: {error}") from None
 
 
 def _pid(path: str) -> int | None:
-    told = call_tmux(path, "display-message", "-p", "#{pid}").stdout.strip()
-    return int(told) if told.isdigit() else None
+    answer = call_tmux(path, "display-message", "-p", "#{pid}").stdout.strip()
+    return int(answer) if answer.isdigit() else None
 
 
 def _session(row: str, path: str, starts: dict[int, str | None]) -> Session:
     parts = row.split("/", 7)
     if len(parts) < 8 or not _NUMBERS.fullmatch("/".join(parts[:6])):
-        raise TmuxUnknown("tmux answered in a way that guard does not understand")
+        raise TmuxUnknown("guard does not understand the answer of tmux")
     server = int(parts[0])
     if server not in starts:
         starts[server] = start_time(server)

@@ -136,7 +136,7 @@ WRONG: dict[str, tuple[list[str], str]] = {
     "a folder with something in it": (["latest", "--to", "folder"], "is not empty"),
     "a file": (["latest", "--to", "kept.txt"], "Not a directory"),
     "a folder in nowhere": (["latest", "--to", "no/where"], "No such file"),
-    "git's own folder": (["latest", "--to", ".git/x"], "git's or guard's own"),
+    "git's own folder": (["latest", "--to", ".git/x"], "belongs to git or guard"),
 }
 
 
@@ -394,7 +394,7 @@ def test_what_could_not_be_saved_first_is_not_replaced(
     monkeypatch.setattr(restoring, "take_and_prune", slow)
     source = SnapshotSource(workspace, find_repository(repository, lambda _: None), os.environ, 60)
     with choose(source, made, staged=False) as held:
-        _place, found = held.in_place([], NOW, 60, lambda _done, _of: None)
+        _place, found = held.in_place([], NOW, lambda _done, _of: None)
     assert (repository / "kept.txt").read_text() == "third\n"
     assert found.refused == {b"kept.txt": "what stood there has changed meanwhile"}
 
@@ -409,7 +409,7 @@ def test_what_the_first_snapshot_does_not_have_is_not_replaced(
     monkeypatch.setattr(restoring, "take_and_prune", lambda *_words, **_options: kept)
     source = SnapshotSource(workspace, find_repository(repository, lambda _: None), os.environ, 60)
     with choose(source, kept.id, staged=False) as held:
-        _place, found = held.in_place([], NOW, 60, lambda _done, _of: None)
+        _place, found = held.in_place([], NOW, lambda _done, _of: None)
     assert (repository / "kept.txt").read_text() == "nowhere else\n"
     assert found.refused == {b"kept.txt": "it is not in the snapshot that was taken first"}
     assert (repository / "edited.txt").exists()
@@ -509,7 +509,7 @@ def test_a_snapshot_whose_tree_is_gone_is_an_error_of_the_state(
     made = keep(repository, workspace)
     lose(workspace, f"refs/guard/snapshot/{made}^{{tree}}")
     result = restore(workspace, made, "--to", tmp_path / "back")
-    assert (result.code, "cannot be read" in result.err) == (5, True)
+    assert (result.code, "guard cannot read snapshot" in result.err) == (5, True)
     assert not (tmp_path / "back").exists()
 
 

@@ -97,7 +97,7 @@ def test_a_rollback_whose_branch_has_not_moved_is_undone(name: str, planned: Pla
     before = state(planned.root)
     killed(planned, "files_half_swapped")
     assert not (planned.root / "A-1-0.txt").exists()
-    assert "a rollback of A.1 that was killed is undone" in next_command(planned, name)
+    assert "guard has undone a killed rollback of A.1" in next_command(planned, name)
     assert state(planned.root) == before
     assert planned.state.rollback_in_progress is None
     assert "A-1" in planned.state.completed_tasks
@@ -108,7 +108,7 @@ def test_a_rollback_whose_branch_has_not_moved_is_undone(name: str, planned: Pla
 def test_a_rollback_whose_branch_has_moved_is_finished(name: str, planned: Planned) -> None:
     killed(planned, "branch_moved")
     reverted = git(planned.root, "rev-parse", "HEAD").strip()
-    assert "a rollback of A.1 that was killed is finished" in next_command(planned, name)
+    assert "guard has finished a killed rollback of A.1" in next_command(planned, name)
     assert git(planned.root, "rev-parse", "HEAD").strip() == reverted
     assert git(planned.root, "status", "--porcelain") == ""
     assert not (planned.root / "A-1-0.txt").exists()
@@ -120,7 +120,7 @@ def test_a_rollback_whose_branch_has_moved_is_finished(name: str, planned: Plann
 @pytest.mark.parametrize("name", OF_THE_PLAN)
 def test_a_rollback_of_which_only_the_end_is_not_recorded(name: str, planned: Planned) -> None:
     killed(planned, "end_not_recorded")
-    assert "a rollback of A.1 that was killed is finished" in next_command(planned, name)
+    assert "guard has finished a killed rollback of A.1" in next_command(planned, name)
     assert planned.state.rollback_in_progress is None
     assert "A-1" not in planned.state.completed_tasks
     assert planned.events().count("task_rolled_back") == 1
@@ -140,7 +140,7 @@ def test_an_error_once_the_branch_has_moved_leaves_the_end_to_the_next_command(
     words = ["--workspace", str(planned.workspace), "rollback", "A.1"]
     done = run("git_fails_at_the_end", *words, cwd=planned.root, script=VICTIM)
     assert done.code == 4, done.err
-    assert "that was killed is finished" in next_command(planned, "plan show")
+    assert "guard has finished a killed rollback of " in next_command(planned, "plan show")
     assert planned.state.rollback_in_progress is None
     assert "A-1" not in planned.state.completed_tasks
     assert "rollback_failed" not in planned.events()

@@ -255,8 +255,10 @@ def test_without_an_identity_the_commit_is_guards(repository: Path, workspace: P
 def test_a_branch_that_moved_meanwhile_is_not_moved_back(repository: Path, tmp_path: Path) -> None:
     old = git(repository, "rev-parse", "HEAD").strip()
     new = commit(repository, "new.txt")
-    with pytest.raises(RepositoryProblem, match="update-ref"):
-        Committer(project_of(repository), tmp_path, "r1", 2).advance("refs/heads/main", old, old)
+    project = project_of(repository)
+    update = Committer(project, tmp_path, "r1", 2).branch_update("refs/heads/main", old, old)
+    with pytest.raises(RepositoryProblem, match="update-ref"), update as words:
+        project.call(*words)
     assert git(repository, "rev-parse", "HEAD").strip() == new
 
 
@@ -278,7 +280,7 @@ def test_an_index_that_is_locked_meanwhile_is_not_waited_for_long(repository: Pa
     ("plan", "text", "why"),
     [
         (CommitSelection((b"new.txt",), (), ()), "changed since", "changed since the snapshot"),
-        (CommitSelection((), (), ()), "new\n", "not to be committed"),
+        (CommitSelection((), (), ()), "new\n", "the rescue did not choose it"),
     ],
     ids=["other bytes", "another path"],
 )

@@ -199,7 +199,7 @@ def test_what_is_reverted_already_makes_no_commit(project: Path, workspace: Path
     git(project, "revert", "--no-edit", oid)
     before = state(project)
     done = rolled_back(project, workspace, [oid])
-    assert (done.to_sha, done.files) == (before[1], ())
+    assert (done.to_sha, done.snapshot) == (before[1], None)
     assert state(project) == before
 
 

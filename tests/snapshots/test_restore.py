@@ -58,7 +58,7 @@ def test_every_state_comes_back(
                 left_out(state)
             ):
                 (shutil.rmtree if entry.is_dir() and not entry.is_symlink() else os.unlink)(entry)
-        _place, found = held.in_place([], NOW, TIME_LIMIT, quiet)
+        _place, found = held.in_place([], NOW, quiet)
         assert (found.trouble, found.refused) == ({}, {})
         again = contents(repository)
         assert again == {**again, **before}

@@ -196,7 +196,7 @@ from guard.snapshots import {module}
 
 
 @pytest.mark.parametrize(
-    ("module", "name"), [("take", "remember"), ("shadow", "note_verified_packs")]
+    ("module", "name"), [("take", "remember"), ("stat_cache", "note_verified_packs")]
 )
 def test_a_kill_before_it_is_remembered(
     module: str, name: str, repository: Path, workspace: Path

@@ -206,7 +206,7 @@ def test_no_room_for_the_snapshot_is_an_error_that_says_so(
     victim = child(repository, workspace, LIMIT_FILE_SIZE)
     _, trouble = victim.communicate()
     assert victim.returncode != 0
-    assert "StoreUnavailable: no snapshot could be written" in trouble
+    assert "StoreUnavailable: guard cannot write a snapshot" in trouble
     assert f"signal {signal.SIGXFSZ}" in trouble
     assert (fingerprint(repository / ".git"), contents(repository)) == (before, project)
     assert not list((workspace / "shadow.git").rglob("tmp_*"))
@@ -232,7 +232,7 @@ def test_a_full_disk_is_an_error_that_says_so(repository: Path, small_disk: Path
     before = fingerprint(repository / ".git")
     with pytest.raises(StoreUnavailable, match="Out of diskspace") as error:
         attempt_rescue(repository, small_disk, ["large.bin"])
-    assert "nothing in the project was changed" in (error.value.hint or "")
+    assert "guard changed nothing in the project" in (error.value.hint or "")
     assert fingerprint(repository / ".git") == before
     (repository / "large.bin").unlink()
     assert take_snapshot(repository, small_disk).whole
@@ -281,7 +281,7 @@ def test_a_workspace_that_cannot_be_written_is_an_error(repository: Path, worksp
     workspace.mkdir(mode=0o500)
     done = child(repository, workspace, WITHOUT_PRIVILEGE)
     _, trouble = done.communicate()
-    assert "StoreUnavailable: no snapshot could be written" in trouble
+    assert "StoreUnavailable: guard cannot write a snapshot" in trouble
     assert "Permission denied" in trouble
 
 

@@ -56,13 +56,13 @@ def test_odd_names_are_found_as_they_are(server: TmuxServer, name: str) -> None:
     ],
 )
 def test_a_name_that_tmux_would_change_is_refused(name: str) -> None:
-    with pytest.raises(WrongUsage, match="cannot be called"):
+    with pytest.raises(WrongUsage, match="no tmux session can be called"):
         tmux.check_name(name)
 
 
 @pytest.mark.parametrize("path", ["/tmp/a\nb", "/tmp/" + "x" * 150])
 def test_a_path_that_no_socket_has_is_refused(path: str) -> None:
-    with pytest.raises(WrongUsage, match="a tmux socket cannot be"):
+    with pytest.raises(WrongUsage, match="no tmux socket can have the path"):
         tmux.check_socket(path)
 
 
@@ -197,9 +197,9 @@ except tmux.TmuxUnknown as unknown:
 @AS_ROOT
 def test_a_socket_without_permission_is_unknown(server: TmuxServer) -> None:
     server.new("a")
-    assert asked_by_nobody(server).startswith("unknown: tmux says: error connecting")
+    assert asked_by_nobody(server).startswith("unknown: tmux failed: error connecting")
     os.chmod(server.socket, 0o777)
-    assert asked_by_nobody(server) == "unknown: tmux says: access not allowed"
+    assert asked_by_nobody(server) == "unknown: tmux failed: access not allowed"
 
 
 def test_closing_ends_only_the_session_that_is_meant(server: TmuxServer) -> None:

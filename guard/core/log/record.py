@@ -28,8 +28,6 @@ NO_HASH = "0" * 64
 _SEAL = len(b',"hash":""}') + len(NO_HASH)
 _LINK = len(b',"prev":""') + len(NO_HASH)
 _MOST_DIGITS, _ZERO = 9, ord("0")
-
-
 _TAG, _TAG_WITHIN = b',"type":"', 64
 _validators: dict[bytes, Callable[[bytes], BaseEvent]] = {}
 """Those that were met already, by the tag of their events: to build all of them at once is dear."""
@@ -74,10 +72,7 @@ def encode(event: BaseEvent, seq: int, prev: str, more: int = 0) -> tuple[bytes,
 
 def decode(line: bytes, seq: int, prev: str) -> tuple[BaseEvent, str, int]:
     """Return the event of a line that should be record `seq` after `prev`, its hash, and how many of its change follow."""
-    sealed = line[:-_SEAL]
-    digest = sha256(sealed).hexdigest()
-    if not line.endswith(f',"hash":"{digest}"}}'.encode()):
-        raise BadRecord("its hash does not match its bytes")
+    sealed, digest = _check_hash(line)
     head = b'{"v":%d,"seq":%d,"more":' % (RECORD_VERSION, seq)
     start = len(head)
     end = line.find(b",", start, start + _MOST_DIGITS + 1)
@@ -101,11 +96,16 @@ def decode(line: bytes, seq: int, prev: str) -> tuple[BaseEvent, str, int]:
 
 def unseal_line(line: bytes) -> dict[str, Any]:
     """Return the fields of a line whose own hash is right, whatever stood before it; its hash among them."""
+    sealed, digest = _check_hash(line)
+    return {**_fields(sealed), "hash": digest}
+
+
+def _check_hash(line: bytes) -> tuple[bytes, str]:
     sealed = line[:-_SEAL]
     digest = sha256(sealed).hexdigest()
     if not line.endswith(f',"hash":"{digest}"}}'.encode()):
         raise BadRecord("its hash does not match its bytes")
-    return {**_fields(sealed), "hash": digest}
+    return sealed, digest
 
 
 def decode_alone(line: bytes) -> BaseEvent:

@@ -113,9 +113,9 @@ class DoctorCheck(Frozen):
 
     @classmethod
     def of(cls, name: str, state: Health, found: str, hint: str | None = None) -> "DoctorCheck":
-        """The same; what was found cannot disturb a terminal."""
-        told = escape(utf8_text(hint)) if hint else None
-        return cls(name=name, state=state, found=escape(utf8_text(found)), hint=told)
+        """Make a check whose texts are safe for a terminal and for JSON."""
+        found, hint = escape(utf8_text(found)), escape(utf8_text(hint)) if hint else None
+        return cls(name=name, state=state, found=found, hint=hint)
 
 
 class DoctorReport(Report):

@@ -8,8 +8,7 @@ from typing import Literal, NamedTuple
 from guard.core.base.paths import path_line, spell
 
 Role = Literal[
-    "source", "test", "fixture", "docs", "manifest", "lock", "ci", "config", "generated", "migration",
-    "asset",
+    "source", "test", "fixture", "docs", "manifest", "lock", "ci", "config", "generated", "migration", "asset"
 ]  # fmt: skip
 
 _SOURCE = re.compile(
@@ -76,10 +75,7 @@ _RULES: tuple[tuple[Role, re.Pattern[str]], ...] = (
             re.IGNORECASE,
         ),
     ),
-    (
-        "migration",
-        re.compile(r"(?:.*/)?(?:migrations?|db/migrate|alembic/versions)/.+\.\w+"),
-    ),
+    ("migration", re.compile(r"(?:.*/)?(?:migrations?|db/migrate|alembic/versions)/.+\.\w+")),
     (
         "config",
         re.compile(
@@ -100,38 +96,13 @@ _TEST_AFFIX = re.compile(
     r"(?P<before>[Tt]est[_-](?=.)|Test(?=[A-Z]))|(?P<behind>(?<=.)(?:"
     r"[._-](?:tests?|unittest|spec|e2e|cy)|(?<=[a-z0-9])(?:Tests?|TestCase|Spec|IT)))$"
 )
-_TRANSPARENT = frozenset(
-    (
-        *(
-            "src",
-            "lib",
-            "source",
-            "sources",
-            "Sources",
-            "include",
-            "internal",
-            "pkg",
-            "main",
-            "java",
-        ),
-        *(
-            "migrations",
-            "migration",
-            "migrate",
-            "kotlin",
-            "scala",
-            "python",
-            "unit",
-            "integration",
-            "functional",
-            "__snapshots__",
-        ),
-        *("__mocks__", "__fixtures__", "fixtures", "testdata", "com", "org"),
-        *(_TEST_FOLDERS | _SPEC_FOLDERS),
-    )
+_TRANSPARENT = re.compile(
+    r"src|lib|sources?|Sources|include|internal|pkg|main|java|kotlin|scala|python|com|org|migrations?|migrate|unit"
+    r"|integration|functional|__snapshots__|__mocks__|__fixtures__|fixtures|testdata|"
+    + "|".join(_TEST_FOLDERS | _SPEC_FOLDERS)
 )
 _MEMBERS = frozenset(
-    ("packages", "crates", "apps", "cmd", "libs", "services", "plugins", "modules", "examples")
+    ["packages", "crates", "apps", "cmd", "libs", "services", "plugins", "modules", "examples"]
 )
 _SCOPE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,23}")
 
@@ -161,7 +132,7 @@ class PathParts(NamedTuple):
     @property
     def parts(self) -> tuple[str, ...]:
         """The folders that say where in the project it is, the others left out."""
-        return tuple(one for one in self.folders if one not in _TRANSPARENT)
+        return tuple(one for one in self.folders if not _TRANSPARENT.fullmatch(one))
 
 
 def parse_path(path: bytes) -> PathParts:

@@ -61,24 +61,9 @@ _EXTRA = {
     ),
 }
 _BY_EXTENSION = {one: patterns for many, patterns in _EXTRA.items() for one in many.split()}
-_NO_NAMES = frozenset(
-    (
-        "of",
-        "that",
-        "is",
-        "for",
-        "the",
-        "a",
-        "an",
-        "to",
-        "in",
-        "and",
-        "with",
-        "which",
-        "this",
-        "tests",
-    ),
-) | {"if", "while", "switch", "catch", "return", "main", "constructor", "default", "test", "setUp"}
+_NO_NAMES = re.compile(
+    r"of|that|is|for|the|an?|to|in|and|with|which|this|tests?|if|while|switch|catch|return|main|constructor|default|setUp"
+)
 _HEADING = re.compile(r"(?:#{1,6}|={1,6})[ \t]+(?P<text>.*\S)")
 _FENCE = re.compile(r"[ \t]*(?:```|~~~)")
 _MARKUP = re.compile(r"[*_`]{1,2}(?=\S)|(?<=\S)[*_`]{1,2}|<[^>]*>|\[([^\]]*)\]\([^)]*\)|#+$")
@@ -104,7 +89,7 @@ _PACKAGE = tuple(
     )
 )
 _NO_PACKAGES = frozenset(
-    {"version", "requires-python", "python", "edition", "rust-version", "node"}
+    ["version", "requires-python", "python", "edition", "rust-version", "node"]
 )
 
 
@@ -113,9 +98,10 @@ def declared_names(extension: str, text: bytes) -> tuple[str, ...]:
     patterns = (_KEYWORD, *_BY_EXTENSION.get(extension.lower(), ()))
     found: list[tuple[str, str]] = []
     for line in _lines(text):
-        match = next((one for pattern in patterns if (one := pattern.match(line))), None)
-        if match and match["name"] not in _NO_NAMES and len(match["name"]) <= _LONGEST_NAME:
-            found.append((match["indent"], match["name"]))
+        match = _first_match(patterns, line)
+        name = match["name"] if match else ""
+        if match and not _NO_NAMES.fullmatch(name) and len(name) <= _LONGEST_NAME:
+            found.append((match["indent"], name))
     public = [one for one in found if not one[1].startswith("_")]
     outer = [name for indent, name in public if not indent] or [name for _indent, name in public]
     return tuple(islice(dict.fromkeys(outer), MOST_NAMES))
@@ -143,13 +129,13 @@ def _topic(heading: str) -> str:
 
 
 def package_names(text: bytes) -> tuple[str, ...]:
-    found = (
-        match["name"]
-        for line in _lines(text)
-        if (match := next((one for pattern in _PACKAGE if (one := pattern.match(line))), None))
-    )
+    found = (match["name"] for line in _lines(text) if (match := _first_match(_PACKAGE, line)))
     named = (name for name in found if name not in _NO_PACKAGES and len(name) <= _LONGEST_NAME)
     return tuple(islice(dict.fromkeys(named), MOST_NAMES))
+
+
+def _first_match(patterns: Sequence[re.Pattern[str]], line: str) -> re.Match[str] | None:
+    return next((found for pattern in patterns if (found := pattern.match(line))), None)
 
 
 def _lines(text: bytes) -> Iterator[str]:
@@ -208,13 +194,10 @@ def is_layout(change: Changed) -> bool:
     if max(len(change.added), len(change.removed)) >= MOST_TEXT:
         return False
     name = change.path.rpartition(b"/")[2].decode(errors="replace")
-    bare = _bare_lines if _INDENT_COUNTS.fullmatch(name) else _bare
-    return bare(change.added) == bare(change.removed)
+    if not _INDENT_COUNTS.fullmatch(name):
+        return change.added.split() == change.removed.split()
+    return _indented_lines(change.added) == _indented_lines(change.removed)
 
 
-def _bare(text: bytes) -> list[bytes]:
-    return text.split()
-
-
-def _bare_lines(text: bytes) -> list[bytes]:
+def _indented_lines(text: bytes) -> list[bytes]:
     return [line.rstrip() for line in text.split(b"\n") if line.strip()]

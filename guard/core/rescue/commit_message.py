@@ -63,8 +63,9 @@ def _enumerate(names: Sequence[str], room: int) -> str:
 
 def _files(pieces: Sequence[ChangedFile]) -> list[str]:
     """Files by their names; one whose name says nothing together with its folder."""
-    told = [one for one in pieces if one.change.added or one.place.stem != "__init__"] or pieces
-    return list(dict.fromkeys(_name(one.place.folders, one.place.name) for one in told))
+    telling = [one for one in pieces if one.change.added or one.place.stem != "__init__"]
+    places = [one.place for one in telling or pieces]
+    return list(dict.fromkeys(_name(place.folders, place.name) for place in places))
 
 
 def _name(folders: Sequence[str], name: str) -> str:
@@ -140,8 +141,8 @@ def _code(pieces: Sequence[ChangedFile]) -> Text:
     if is_fix(pieces):
         both = [name for name in dict.fromkeys(added) if name in removed]
         return "fix", "correct", both or _files(code), ""
-    told = _by_names("feat", added, removed, len(code)) or _migrations(pieces)
-    return told or _by_letter(_type_of(code), code)
+    named = _by_names("feat", added, removed, len(code)) or _migrations(pieces)
+    return named or _by_letter(_type_of(code), code)
 
 
 def _migrations(pieces: Sequence[ChangedFile]) -> Text | None:

@@ -15,7 +15,7 @@ _IMPORT = re.compile(
     re.MULTILINE,
 )
 _SAYS_NOTHING = frozenset(
-    ("init", "index", "main", "mod", "lib", "page", "route", "types", "utils")
+    ["init", "index", "main", "mod", "lib", "page", "route", "types", "utils"]
 )
 _GENERATED = re.compile(r"(?:_pb2_grpc|_pb2|_pb|_gen|_generated)$")
 _MODELS = re.compile(r"models?|schema|entit(?:y|ies)|tables?")

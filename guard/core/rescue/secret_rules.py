@@ -126,12 +126,7 @@ TOKENS = (
     _token("new_relic", "NRAK-", rb"[A-Z0-9]{27}" + _END),
     _token("postman", "PMAK-", _HEX + rb"{24}-" + _HEX + rb"{34}" + _END),
     _token("age", "AGE-SECRET-KEY-1", rb"[0-9A-Z]{58}" + _END),
-    Rule(
-        "azure",
-        (b"AccountKey=",),
-        re.compile(rb"AccountKey=[A-Za-z0-9+/]{86}=="),
-        is_filled_in,
-    ),
+    Rule("azure", (b"AccountKey=",), re.compile(rb"AccountKey=[A-Za-z0-9+/]{86}=="), is_filled_in),
     Rule(
         "azure",
         (b"SharedAccessKey=",),

@@ -1,7 +1,7 @@
 """What `guard rollback` prints."""
 
 from collections.abc import Mapping, Sequence
-from typing import Literal
+from typing import Any, Literal
 
 from pydantic import Field
 
@@ -55,17 +55,23 @@ def report_refusal(
 ) -> RollbackReport:
     """Report what the plan does not allow, from the event that says so."""
     dependents = fields.get("dependents", ())
-    return RollbackReport(
+    return make_report(
+        str(fields["task_id"])[:128],
+        str(fields["reason"]),
+        _sentence(state, fields),
         done=False,
-        dry_run=dry,
-        reason=str(fields["reason"]),
+        dry=dry,
         dependents=dependents if isinstance(dependents, tuple) else (),
-        task_id=str(fields["task_id"])[:128],
-        tasks=(),
-        aborted=(),
-        paths=(),
-        detail=_sentence(state, fields),
     )
+
+
+def make_report(
+    task_id: str, reason: str, detail: str = "", *, done: bool, dry: bool, **lists: tuple[Any, ...]
+) -> RollbackReport:
+    """Make a report in which the lists that are not given are empty."""
+    empty = {"dependents": (), "tasks": (), "aborted": (), "paths": ()}
+    fields = {"task_id": task_id, "done": done, "dry_run": dry, "reason": reason, "detail": detail}
+    return RollbackReport.model_validate({**empty, **lists, **fields})
 
 
 def _sentence(state: Coordinator, fields: Mapping[str, object]) -> str:
@@ -109,31 +115,16 @@ def report_finished(
         if commit is not None
         else ()
     )
-    return RollbackReport(
-        done=True,
-        dry_run=dry,
-        task_id=found.task_id,
-        reason="finished",
-        detail="a rollback of it that was killed is finished now",
-        tasks=tasks,
-        dependents=(),
-        aborted=aborted_tasks(before, now),
-        paths=(),
+    detail = "guard has finished an earlier rollback that was killed"
+    aborted = aborted_tasks(before, now)
+    return make_report(
+        found.task_id, "finished", detail, done=True, dry=dry, tasks=tasks, aborted=aborted
     )
 
 
 def report_repeated(begun: RollbackStarted, *, dry: bool) -> RollbackReport:
-    return RollbackReport(
-        done=True,
-        dry_run=dry,
-        task_id=begun.task_id,
-        reason="repeated",
-        detail=f"rolled back before under this id, at {begun.at:%Y-%m-%d %H:%M} UTC",
-        tasks=(),
-        dependents=(),
-        aborted=(),
-        paths=(),
-    )
+    detail = f"rolled back before under this id, at {begun.at:%Y-%m-%d %H:%M} UTC"
+    return make_report(begun.task_id, "repeated", detail, done=True, dry=dry)
 
 
 def aborted_tasks(before: Coordinator, now: Coordinator | None) -> tuple[str, ...]:
