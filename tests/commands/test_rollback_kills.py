@@ -55,7 +55,7 @@ def verbs(command: click.Command) -> Iterator[click.Command]:
 
 def settles(callback: Callable[..., Any] | None) -> bool:
     while callback is not None:
-        if callback.__code__.co_name == "settled":
+        if callback.__code__.co_name == "settle_first":
             return True
         callback = getattr(callback, "__wrapped__", None)
     return False
