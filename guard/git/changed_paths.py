@@ -8,7 +8,7 @@ from guard.errors import RepositoryProblem
 from guard.git.commits import diff_files
 from guard.git.gitdir_files import read_portion
 from guard.git.reader import RepositoryReader
-from guard.git.refs import Refs, missing_commits, read_refs
+from guard.git.refs import missing_commits, read_refs
 
 MOST_COMMITS = 20_000
 MOST_PATHS = 200_000
@@ -47,17 +47,13 @@ def read_committed(
     _refuse_more(listed, earliest)
     chosen = {oid for oid, one in listed.items() if one.at >= earliest}
     if not by_time and refs.head and refs.head != head:
-        own = _walk(git, [refs.head], _known_before(refs, head))
+        remote = {oid for name, oid in refs.names.items() if name.startswith(_REMOTE)}
+        own = _walk(git, [refs.head], [*([head] if head else []), *sorted(remote)])
         _refuse_more(own, 0)
         listed |= own
         chosen |= own.keys()
     _refuse_cut(git, chosen)
     return Committed(chosen, _paths(git, chosen, listed, head))
-
-
-def _known_before(refs: Refs, head: str | None) -> list[str]:
-    remote = {oid for name, oid in refs.names.items() if name.startswith(_REMOTE)}
-    return [*([head] if head else []), *sorted(remote)]
 
 
 def _walk(

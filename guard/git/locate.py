@@ -5,13 +5,12 @@ Walking up stops at the first folder that has a `.git` of any kind, or that guar
 """
 
 import os
-import stat
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from guard.errors import RepositoryProblem
-from guard.system.private_files import close
+from guard.system.foreign_files import read_regular
 
 _MOST_BYTES = 4096
 
@@ -80,14 +79,10 @@ def _read_pointer(dot_git: Path) -> Path:
 def _line_in(path: Path) -> str | None:
     # As git reads it: all but the newline at its end, in whatever encoding.
     try:
-        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+        data = read_regular(path, _MOST_BYTES)
     except OSError:
         return None
-    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-        close(descriptor)
-        return None
-    with open(descriptor, "rb") as file:
-        return os.fsdecode(file.read(_MOST_BYTES)).rstrip("\r\n")
+    return os.fsdecode(data[:_MOST_BYTES]).rstrip("\r\n")
 
 
 def _looks_bare(folder: Path) -> bool:

@@ -6,7 +6,6 @@ from dataclasses import dataclass, field, replace
 from guard.errors import RepositoryProblem
 from guard.git.locate import Repository
 from guard.git.run import TIME_LIMIT_SECONDS, git_command, git_environment, run_git
-from guard.system.processes import Finished
 
 _MOST_BYTES = 512 * 1024 * 1024
 _LONGEST_WORDS = 400
@@ -38,7 +37,10 @@ class RepositoryReader:
             most_bytes=_MOST_BYTES,
         )
         if finished.code not in codes:
-            why = _last_words(finished) or f"exit code {finished.code}"
+            why = finished.message or f"exit code {finished.code}"
+            if len(why) > _LONGEST_WORDS:
+                # The last words of git's message are why it stopped.
+                why = "…" + why[-_LONGEST_WORDS:]
             raise RepositoryProblem(
                 f"git {words[0]} failed: {why}", "run `git status`, then `git fsck`"
             )
@@ -63,9 +65,3 @@ class RepositoryReader:
         for number, (key, value) in enumerate(settings.items()):
             named |= {f"GIT_CONFIG_KEY_{number}": key, f"GIT_CONFIG_VALUE_{number}": value}
         return replace(self, extra={**named, "GIT_CONFIG_COUNT": str(len(settings))})
-
-
-def _last_words(finished: Finished) -> str:
-    # The end of git's message: its last words are why it stopped.
-    said = finished.message
-    return said if len(said) <= _LONGEST_WORDS else "…" + said[-_LONGEST_WORDS:]

@@ -120,7 +120,9 @@ def _carry_out(
             held = stack.enter_context(
                 move_branch.hold_index(project, staged.journal.index, ready.changed)
             )
-            _refuse_moved(project, ready.position)
+            if project.commit_of(ready.position.ref) != ready.position.head:
+                why = "another process made a commit"
+                raise RollbackStopped("changed_meanwhile", why, "try again")
             trouble = _bring_in_and_move(place, project, staged, ready.position, (held, lock))
         except move_branch.IndexLocked as error:
             raise RollbackStopped("not_ready", f"{error}", error.hint) from None
@@ -148,8 +150,3 @@ def _bring_in_and_move(
     moving = (position.ref, journal.to_sha, journal.head, reason)
     with move_branch.ref_update(project, place.shadow, *moving) as words:
         return move_branch.move_under_lock(project, words, lends)
-
-
-def _refuse_moved(project: Project, position: BranchPosition) -> None:
-    if project.commit_of(position.ref) != position.head:
-        raise RollbackStopped("changed_meanwhile", "another process made a commit", "try again")

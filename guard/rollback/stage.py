@@ -233,10 +233,10 @@ def _exchange(
         elif now is not None:
             gone[path] = now
     for path, now in gone.items():
-        with _reporting(path, changed):
+        with _report_refusal(path, changed):
             target.remove(path, now)
     for write in written:
-        with _reporting(write.path, changed):
+        with _report_refusal(write.path, changed):
             for path in gone:
                 if path.startswith(write.path + b"/"):
                     _remove_folders(target, path, write.path)
@@ -244,7 +244,7 @@ def _exchange(
 
 
 @contextmanager
-def _reporting(path: bytes, changed: Callable[[bytes, str], None]) -> Iterator[None]:
+def _report_refusal(path: bytes, changed: Callable[[bytes, str], None]) -> Iterator[None]:
     try:
         yield
     except (PathRefused, OSError) as error:

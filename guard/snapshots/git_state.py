@@ -142,7 +142,7 @@ class GitStateSaver:
 
     def keep_staged(self) -> None:
         """Keep what is in the index and not in the last commit, with the sides of conflicts."""
-        with self._noting_failure(b".git/index"):
+        with self._note_failure(b".git/index"):
             own = self.index.list_only_staged(self._commit("HEAD"))
             self._copy([(b"index/%d/%s" % (one.stage, tree_path(one.path)), one) for one in own])
 
@@ -150,10 +150,10 @@ class GitStateSaver:
         """Keep what each entry of the stash changes: in the work tree, in the index, and the untracked files."""
         if not self._may_have_stash():
             return
-        with self._noting_failure(b".git/refs/stash"):
+        with self._note_failure(b".git/refs/stash"):
             entries = read_stash(self._project.repository, self._commit("refs/stash"))
             for number, commit in islice(enumerate(reversed(entries)), _MOST_STASHED):
-                with self._noting_failure(b".git/stash@{%d}" % number):
+                with self._note_failure(b".git/stash@{%d}" % number):
                     self._keep_stashed(b"stash/%d" % number, commit)
             if len(entries) > _MOST_STASHED:
                 more = len(entries) - _MOST_STASHED
@@ -172,7 +172,7 @@ class GitStateSaver:
                 file = read_entry(found[0], _MOST_FILE_BYTES) if isinstance(found, tuple) else None
             commit = file.data.decode(errors="replace").strip() if isinstance(file, Content) else ""
             if _OID.fullmatch(commit):
-                with self._noting_failure(b".git/" + name):
+                with self._note_failure(b".git/" + name):
                     self._keep_stashed(b"stash/" + name.rpartition(b"/")[2].lower(), commit)
 
     def _keep_stashed(self, place: bytes, commit: str) -> None:
@@ -254,7 +254,7 @@ class GitStateSaver:
         return [oid for oid in oids if oid in written or oid in there]
 
     @contextmanager
-    def _noting_failure(self, name: bytes) -> Iterator[None]:
+    def _note_failure(self, name: bytes) -> Iterator[None]:
         try:
             yield
         except StoreUnavailable as error:

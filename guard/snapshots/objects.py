@@ -108,7 +108,7 @@ class Objects:
 
     def tree(self, name: str) -> list[TreeEntry]:
         try:
-            return list(_entries(self.read(name, "tree"), _id_bytes(name)))
+            return list(_entries(self.read(name, "tree"), len(name.partition("^")[0]) // 2))
         except ValueError:
             raise ObjectUnreadable(DAMAGED) from None
 
@@ -126,10 +126,6 @@ def blob_digest(oid: str, size: int, kind: str = "blob") -> "hashlib._Hash":
     """Begin the hash that names an object of this size, with the algorithm of this id."""
     head = b"%s %d\0" % (kind.encode(), size)
     return hashlib.new(_ALGORITHMS[len(oid)], head, usedforsecurity=False)
-
-
-def _id_bytes(name: str) -> int:
-    return len(name.partition("^")[0]) // 2
 
 
 _BATCH_BYTES = 32 * 1024**2

@@ -47,7 +47,9 @@ class Lock:
 
     def set_mark(self, position: Position) -> None:
         # Losing the mark costs time, not truth.
-        _write_hint(self._descriptor, _format_mark(position), _HOLDER_BYTES, _MARK_BYTES)
+        text = f"{_boot()} {position.segment} {position.offset} {position.seq} {position.hash}"
+        mark = f"{text} {crc32(text.encode()):08x}".encode()
+        _write_hint(self._descriptor, mark, _HOLDER_BYTES, _MARK_BYTES)
 
     def clear_mark(self) -> None:
         _write_hint(self._descriptor, b"", _HOLDER_BYTES, _MARK_BYTES)
@@ -116,11 +118,6 @@ def _describe(pid: int) -> bytes:
 def _write_hint(descriptor: int, text: bytes, offset: int, size: int) -> None:
     with suppress(OSError):
         os.pwrite(descriptor, text[: size - 1].ljust(size - 1) + b"\n", offset)
-
-
-def _format_mark(position: Position) -> bytes:
-    text = f"{_boot()} {position.segment} {position.offset} {position.seq} {position.hash}"
-    return f"{text} {crc32(text.encode()):08x}".encode()
 
 
 @lru_cache(maxsize=4)

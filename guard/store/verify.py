@@ -2,8 +2,8 @@
 
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from datetime import datetime
-from typing import Any
 
 from guard.core.log.events import LogSalvaged
 from guard.core.log.record import LogEntry, Position
@@ -86,10 +86,11 @@ class _Audit:
         try:
             for entry in self._log.entries():
                 replay.feed(entry)
-                if entry.position.seq in self._waiting:
-                    self._compare(entry.position)
-                if self._mark and entry.position.seq == self._mark.seq:
-                    self._check_mark(entry.position)
+                position, seq = entry.position, entry.position.seq
+                if seq in self._waiting:
+                    self._compare(position)
+                if self._mark and seq == self._mark.seq and position.hash != self._mark.hash:
+                    self._find(LOCK, f"record {seq}", "remembers another history", _SALVAGE)
                 self._check_anchors(entry)
         except BrokenLog as error:
             self._broken = True
@@ -98,10 +99,6 @@ class _Audit:
         except StateProblem as error:
             self._broken = True
             self._find(LIVE, "", error.message, error.hint)
-
-    def _check_mark(self, position: Position) -> None:
-        if self._mark and position.hash != self._mark.hash:
-            self._find(LOCK, f"record {position.seq}", "remembers another history", _SALVAGE)
 
     def _check_anchors(self, entry: LogEntry) -> None:
         anchors = self._anchors.pop(entry.position.seq, ())
@@ -178,18 +175,13 @@ class _Audit:
 
 def ahead_of_log(folder: Folder, end: Position) -> list[str]:
     """List the state files that speak of records after this end."""
-    log = Log(folder)
-    files = ViewFiles(folder, log, lambda _message: None)
+    files = ViewFiles(folder, Log(folder), lambda _message: None)
     mark = read_mark(folder)
     found = [LOCK] if mark and mark.seq > end.seq else []
-    kinds: list[tuple[str, Any]] = [
-        (path, kind.document) for kind in view_kinds() for path in files.paths(kind)
-    ]
-    for path, document in kinds:
-        data = files.read(path)
-        try:
-            if data is not None and unseal(data, document).seq > end.seq:
-                found.append(path)
-        except ValueError:
-            continue
+    for kind in view_kinds():
+        for path in list(files.paths(kind)):
+            data = files.read(path)
+            with suppress(ValueError):
+                if data is not None and unseal(data, kind.document).seq > end.seq:
+                    found.append(path)
     return found

@@ -241,7 +241,8 @@ class ProcessTree:
             self._led |= more - not_its_own
             held = _memberships(stats, found) & self._led
             members = {one.pid for one in stats.values() if held & {one.group, one.session}}
-            more = (members | _children(stats, found)) - found - self._spared
+            children = {one.pid for one in stats.values() if one.parent in found}
+            more = (members | children) - found - self._spared
             found = found | more
         self._known.update({pid: stats[pid].start for pid in found})
 
@@ -249,10 +250,6 @@ class ProcessTree:
 def _memberships(stats: Mapping[int, Stat], pids: Iterable[int]) -> set[int]:
     known = [stats[pid] for pid in pids if pid in stats]
     return {led for one in known for led in (one.group, one.session)}
-
-
-def _children(stats: Mapping[int, Stat], parents: set[int]) -> set[int]:
-    return {one.pid for one in stats.values() if one.parent in parents}
 
 
 def _stats() -> dict[int, Stat]:

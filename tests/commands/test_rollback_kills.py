@@ -21,7 +21,7 @@ def die(*_, **__): os.kill(os.getpid(), signal.SIGKILL)
 def fail(*_, **__): raise RepositoryProblem("git took too long", "try again")
 def forget(staged, real=staging.StagedRollback.forget): real(staged); die()
 match sys.argv.pop(1):
-    case "files_half_swapped": moving.move_under_lock = die
+    case "files_half_swapped": moving.move_branch.move_under_lock = die
     case "branch_moved": moving.settle = die
     case "git_fails_at_the_end": moving.settle = fail
     case "end_not_recorded": staging.StagedRollback.forget = forget

@@ -115,7 +115,10 @@ def read_plan(answer: str, changes: Sequence[Changed]) -> list[Group] | Discarde
     names = {_name(number, change): change for number, change in enumerate(changes, 1)}
     if len(names) < len(changes):
         return DiscardedPlan("twice", "a path changed in two ways")
-    return _unsound(plan, names) or [_group(commit, names) for commit in plan.commits]
+    if not 0 < len(plan.commits) <= MOST_COMMITS:
+        return DiscardedPlan("not_a_plan", f"{len(plan.commits)} commits")
+    fault = _bad_message(plan) or _bad_paths(plan, names)
+    return fault or [_group(commit, names) for commit in plan.commits]
 
 
 def _read(answer: str) -> _Plan | DiscardedPlan:
@@ -140,12 +143,6 @@ def _document(text: str) -> str:
         return text
     begin, end = marks
     return "\n".join(lines[begin + 1 : end])
-
-
-def _unsound(plan: _Plan, names: dict[str, Changed]) -> DiscardedPlan | None:
-    if not 0 < len(plan.commits) <= MOST_COMMITS:
-        return DiscardedPlan("not_a_plan", f"{len(plan.commits)} commits")
-    return _bad_message(plan) or _bad_paths(plan, names)
 
 
 def _bad_message(plan: _Plan) -> DiscardedPlan | None:

@@ -80,16 +80,13 @@ def _by_letter(type_: CommitType, pieces: Sequence[ChangedFile], changing: str =
         these = [one for one in pieces if one.change.letter == letter]
         if these and letter == "R":
             return _renames(these, type_)
-        if len(these) > _MOST_NAMES and all(_is_data(one) for one in these):
+        roles = {one.place.role for one in these}
+        if len(these) > _MOST_NAMES and roles <= {"fixture", "asset", "generated"}:
             to = "/".join(common_parts([one.place.folders for one in these]))
             return type_, verb, [f"{len(these)} files"], f" in {escape(to)}" if to else ""
         if these:
             return type_, verb, _files(these), ""
     return type_, changing, _files(pieces), ""
-
-
-def _is_data(one: ChangedFile) -> bool:
-    return one.place.role in ("fixture", "asset", "generated")
 
 
 def _renames(pieces: Sequence[ChangedFile], type_: CommitType = "refactor") -> Text:
