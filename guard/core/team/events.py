@@ -83,4 +83,3 @@ class CompletionReleased(_TeamEvent):
 
 TeamEvent = TeamMemberJoined | TeamMemberAlive | TeamMemberLeft | TeamCleared
 """What the view of a team folds."""
-TeamLogEvent = TeamEvent | CompletionHeld | CompletionReleased
