@@ -58,10 +58,12 @@ def fingerprint(folder: Path) -> dict[str, str]:
     }
 
 
-def take_snapshot(root: Path, workspace: Path, **options: Any) -> Snapshot:
+def take_snapshot(
+    root: Path, workspace: Path, time_limit: float = TIME_LIMIT, **options: Any
+) -> Snapshot:
     """A snapshot of the work tree at this folder."""
     workspace.mkdir(mode=0o700, exist_ok=True)
-    return take_and_prune(site_of(root, workspace), **{"occasion": BY_HAND, **options})
+    return take_and_prune(site_of(root, workspace, time_limit), **{"occasion": BY_HAND, **options})
 
 
 def site_of(root: Path, workspace: Path, time_limit: float = TIME_LIMIT) -> Site:
