@@ -13,7 +13,7 @@ from guard.context.invocation import Invocation
 from guard.core.activity.clocks import uncounted_time
 from guard.core.activity.outages import LastSeen, Outage, OutageRules, find_outage
 from guard.core.activity.settings import ActivitySettings
-from guard.core.activity.status import StatusReport, SurveyedAgent, TaskLine, category
+from guard.core.activity.status_report import StatusReport, SurveyedAgent, TaskLine, category
 from guard.core.agents.agent import ACTIVE
 from guard.core.agents.registry import AGENT_REGISTRY
 from guard.core.agents.report import AgentsReport, ListedAgent

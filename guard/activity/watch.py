@@ -15,7 +15,7 @@ from guard.activity.survey import survey
 from guard.agents.monitor import agent_news
 from guard.context.invocation import Invocation
 from guard.context.output import Output
-from guard.core.activity.status import StatusReport, status_text
+from guard.core.activity.status_report import StatusReport, status_text
 from guard.core.agents.agent import ACTIVE
 from guard.core.agents.registry import GLOBAL_REGISTRY
 from guard.core.base.text import harmless_json

@@ -4,7 +4,7 @@ from typing import Any
 
 import click
 
-from guard.check.text import verdict_text
+from guard.check.verdict_text import verdict_text
 from guard.commands.options import check_options, check_terms, settles_rollbacks
 from guard.context.invocation import Invocation
 from guard.context.output import prints_report

@@ -77,7 +77,7 @@ def step(
     """
     from dataclasses import replace
 
-    from guard.check.text import verdict_text
+    from guard.check.verdict_text import verdict_text
     from guard.github import modes
     from guard.github import publish as publishing
     from guard.github.environment import JobEnvironment, empty_files

@@ -5,7 +5,7 @@ from typing import Any
 
 import click
 
-from guard.check.text import summary_line
+from guard.check.verdict_text import summary_line
 from guard.commands import options
 from guard.context.invocation import Invocation
 from guard.core.base.text import plural

@@ -5,7 +5,7 @@ from typing import Any
 
 import click
 
-from guard.check.text import verdict_text
+from guard.check.verdict_text import verdict_text
 from guard.commands import options
 from guard.context.invocation import Invocation
 from guard.core.check.report import EXIT_OF

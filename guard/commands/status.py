@@ -6,7 +6,7 @@ import click
 
 from guard.context.invocation import Invocation
 from guard.context.output import prints_report
-from guard.core.activity.status import status_text
+from guard.core.activity.status_report import status_text
 
 
 @click.command("status")
@@ -49,7 +49,7 @@ def _watch(guard: Invocation, form: str, *, activity: bool) -> NoReturn:
 
     if form == "json" or not guard.output.is_drawn_on:
         watch_status(guard, PrintedStatus(guard, form), activity=activity)
-    from guard.activity.screen import Screen
+    from guard.activity.live_table import Screen
 
     with Screen() as screen:
         watch_status(guard, screen, activity=activity)

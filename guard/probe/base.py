@@ -8,7 +8,7 @@ from datetime import datetime
 from functools import cached_property
 from pathlib import Path
 
-from guard.core.base.event_values import Event
+from guard.core.base.agent_json import Event
 from guard.core.base.json_text import loads
 from guard.core.probe.answer import BadAnswer, ProbeFailure, answer_schema, probe_question
 

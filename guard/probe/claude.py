@@ -10,7 +10,7 @@ import re
 from collections.abc import Mapping
 from pathlib import Path
 
-from guard.core.base.event_values import part_of
+from guard.core.base.agent_json import part_of
 from guard.core.base.json_text import loads
 from guard.probe import base
 

@@ -11,7 +11,7 @@ import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 
-from guard.core.base.event_values import part_of
+from guard.core.base.agent_json import part_of
 from guard.probe import base
 
 _MOST_BYTES = 4 * 1024 * 1024

@@ -5,7 +5,7 @@ The login is linked; hooks are off, and only tools that read are on offer (it ta
 
 import json
 
-from guard.core.base.event_values import part_of
+from guard.core.base.agent_json import part_of
 from guard.probe import base
 from guard.probe.scratch import copy_session, link_files, make_folder
 

@@ -10,7 +10,7 @@ import os
 import re
 from pathlib import Path
 
-from guard.core.base.event_values import part_of
+from guard.core.base.agent_json import part_of
 from guard.probe import base
 from guard.probe.scratch import link_files, make_folder
 

@@ -6,7 +6,7 @@ sessions: there is no way to have one that is not. Plugins stay on, because some
 
 import re
 
-from guard.core.base.event_values import part_of
+from guard.core.base.agent_json import part_of
 from guard.probe import base
 
 

@@ -6,7 +6,7 @@ Where the session is not found (a runtime folder that a settings file names), th
 
 import json
 
-from guard.core.base.event_values import part_of
+from guard.core.base.agent_json import part_of
 from guard.probe import base
 from guard.probe.scratch import copy_session
 

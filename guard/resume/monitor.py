@@ -16,7 +16,7 @@ from guard.context.invocation import Invocation
 from guard.coordinator.record import find_state
 from guard.core.activity.clocks import age
 from guard.core.activity.outages import LastSeen, Outage
-from guard.core.activity.status import SurveyedAgent
+from guard.core.activity.status_report import SurveyedAgent
 from guard.core.agents.agent import ACTIVE
 from guard.core.coordinator.state import waiting_work
 from guard.core.resume.report import ResumeReport

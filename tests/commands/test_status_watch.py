@@ -21,7 +21,7 @@ from pathlib import Path
 import pytest
 
 from guard import spawn_agent, update_agent_progress
-from guard.activity.screen import Screen
+from guard.activity.live_table import Screen
 from guard.system.file_events import News
 from tests.support import commit, run, write
 from tests.support.sessions import ending, started

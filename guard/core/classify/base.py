@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar
 
-from guard.core.base.event_values import Event
+from guard.core.base.agent_json import Event
 from guard.core.base.fields import is_id
 from guard.core.classify.errors import ErrorMeaning, ReportedError
 from guard.core.classify.plain import error_lines

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, ClassVar
 
-from guard.core.base.event_values import (
+from guard.core.base.agent_json import (
     Event,
     number_in,
     part_of,

@@ -2,7 +2,7 @@
 
 import re
 
-from guard.core.base.event_values import Event, part_of, parts_of, status_in, text_of, word_in
+from guard.core.base.agent_json import Event, part_of, parts_of, status_in, text_of, word_in
 from guard.core.classify.base import Format, StderrEnd, StreamEnd, type_pattern
 from guard.core.classify.errors import ReportedError, make_error
 from guard.core.classify.plain import error_lines

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Mapping
 
-from guard.core.base.event_values import LONGEST_MESSAGE, Event, part_of, status_in, text_of
+from guard.core.base.agent_json import LONGEST_MESSAGE, Event, part_of, status_in, text_of
 from guard.core.classify.base import Format, StderrEnd, StreamEnd
 from guard.core.classify.errors import ErrorMeaning, ReportedError, error_meaning, make_error
 from guard.core.classify.plain import error_lines

@@ -1,6 +1,6 @@
 """Read the events of `opencode run --format json`; it has no closing line, so the last step that stopped is the end."""
 
-from guard.core.base.event_values import Event, number_in, part_of, status_in, text_of, word_in
+from guard.core.base.agent_json import Event, number_in, part_of, status_in, text_of, word_in
 from guard.core.classify.base import Format, StreamEnd, type_pattern
 from guard.core.classify.errors import ReportedError, make_error
 

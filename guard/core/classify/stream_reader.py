@@ -4,7 +4,7 @@ import re
 from collections.abc import Sequence
 from datetime import datetime
 
-from guard.core.base.event_values import Event
+from guard.core.base.agent_json import Event
 from guard.core.base.fields import is_id
 from guard.core.base.lines import Lines, object_in
 from guard.core.classify.base import Format, StderrEnd, StreamEnd

@@ -8,7 +8,7 @@ call's id, until its own id is known. A task in the foreground is no helper: the
 from collections.abc import Iterator
 from typing import ClassVar
 
-from guard.core.base.event_values import Event, count_in, member_in, name_in, part_of, parts_of
+from guard.core.base.agent_json import Event, count_in, member_in, name_in, part_of, parts_of
 from guard.core.gate.reader import NOTHING, LineMeaning, StreamReader, TurnUsage
 from guard.core.team.change import Alive, Change, Joined, Kind, LeftBecause, MemberLeft, Running
 

@@ -6,7 +6,7 @@ by then is a helper that will be killed; a command that ends within its turn is 
 
 from collections.abc import Iterator
 
-from guard.core.base.event_values import Event, count_in, member_in, name_in, part_of, text_of
+from guard.core.base.agent_json import Event, count_in, member_in, name_in, part_of, text_of
 from guard.core.gate.reader import NOTHING, LineMeaning, StreamReader, TurnUsage
 from guard.core.team.change import Alive, Change, Joined, LeftBecause, MemberLeft
 

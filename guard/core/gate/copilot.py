@@ -5,7 +5,7 @@
 
 from collections.abc import Iterator
 
-from guard.core.base.event_values import Event, count_in, member_in, name_in, part_of
+from guard.core.base.agent_json import Event, count_in, member_in, name_in, part_of
 from guard.core.gate.reader import NOTHING, LineMeaning, StreamReader, TurnUsage
 from guard.core.team.change import Change, Joined, MemberLeft
 

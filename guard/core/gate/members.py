@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import assert_never, get_args
 
-from guard.core.base.event_values import Event
+from guard.core.base.agent_json import Event
 from guard.core.gate.reader import StreamReader, any_of
 from guard.core.team.change import Alive, Change, Joined, Kind, MemberLeft, Running
 

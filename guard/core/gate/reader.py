@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import ClassVar, NamedTuple
 
-from guard.core.base.event_values import Event
+from guard.core.base.agent_json import Event
 from guard.core.base.fields import is_id
 from guard.core.team.change import Change
 

@@ -1,6 +1,6 @@
 """Read the streams of Gemini CLI (`stream-json`), Qwen Code (`stream-json`) and OpenCode (`run --format json`)."""
 
-from guard.core.base.event_values import Event, count_in, part_of
+from guard.core.base.agent_json import Event, count_in, part_of
 from guard.core.gate.claude import ClaudeStream
 from guard.core.gate.reader import NOTHING, LineMeaning, StreamReader, TurnUsage
 

@@ -15,7 +15,7 @@ from guard.core.activity.noise import (
     is_resumer_prompt,
 )
 from guard.core.activity.sources import SOURCES, SourceName, window_seconds
-from guard.core.activity.status import category
+from guard.core.activity.status_report import category
 
 NOW = datetime(2026, 1, 31, 12, 0, tzinfo=UTC)
 TIER_1 = [name for name, source in SOURCES.items() if source.tier == 1]

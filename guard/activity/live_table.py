@@ -10,7 +10,7 @@ from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
-from guard.core.activity.status import (
+from guard.core.activity.status_report import (
     CELLS,
     StatusReport,
     SurveyedAgent,
