@@ -224,14 +224,14 @@ def test_wanted_paths_in_folders_that_are_left_out(repository: Path, workspace: 
     start(repository)
     path = write(repository / "node_modules/a/patched.js", "patched\n")
     write(repository / "node_modules/a/other.js", "other\n")
-    wanted = {"paths": [b"node_modules/a/patched.js"]}
+    wanted = [b"node_modules/a/patched.js"]
     for change in (nothing, edit_unseen, nothing, become_link):
         change(path)
-        kept = take_snapshot(repository, workspace, **wanted)
+        kept = take_snapshot(repository, workspace, paths=wanted)
         expected = contents(repository)
         del expected[b"node_modules/a/other.js"]
         assert saved(workspace, kept) == expected
-        assert_like_a_full_one(repository, workspace, kept, **wanted)
+        assert_like_a_full_one(repository, workspace, kept, paths=wanted)
     kept = take_snapshot(repository, workspace)
     assert not any(path.startswith(b"node_modules/") for path in saved(workspace, kept))
 
