@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime
-from typing import Any
+from typing import TypedDict
 
 from guard.context.ids import new_id
 from guard.context.invocation import Invocation
@@ -94,24 +94,33 @@ def _read_note(folder: Folder, name: str) -> HookNote | None:
     return note if note is None or note.event == "post-rewrite" or note.oid else None
 
 
+class _Origin(TypedDict):
+    at: datetime
+    id: str
+    run: str | None
+    iteration: int | None
+    worktree: str
+    spooled: str
+
+
 def _event(key: str, name: str, note: HookNote, run: Run | None) -> CommitEvent:
     at = datetime.fromtimestamp(note.seconds, UTC)
-    iteration = iteration_of(run, note.mark, at)
-    common: dict[str, Any] = {
+    run_id, number = iteration_of(run, note.mark, at) or (None, None)
+    origin: _Origin = {
         "at": at,
         "id": new_id(),
-        "run": iteration[0] if iteration else None,
-        "iteration": iteration[1] if iteration else None,
+        "run": run_id,
+        "iteration": number,
         "worktree": key,
         "spooled": name,
     }
     if note.event == "post-rewrite":
         return CommitsRewritten(
-            **common, command=note.command, count=note.count, rewrites=note.pairs()
+            **origin, command=note.command, count=note.count, rewrites=note.pairs()
         )
     assert note.oid is not None
     return CommitRecorded(
-        **common,
+        **origin,
         oid=note.oid,
         previous=note.previous,
         branch=note.branch,
