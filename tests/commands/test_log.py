@@ -200,7 +200,7 @@ def test_a_damaged_log_is_printed_up_to_the_damage(
     result = run("--workspace", workspace, "log")
     assert result.code == 5
     assert result.err.startswith("guard: events.jsonl: record 8 at byte ")
-    assert "hint: `guard verify` shows the damage" in result.err
+    assert "hint: run `guard verify`; `guard rebuild --salvage` continues" in result.err
 
 
 def test_a_long_value_is_told_in_a_few_words(repository: Path) -> None:
