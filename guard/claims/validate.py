@@ -49,7 +49,7 @@ def _measure(guard: Invocation, agent: Agent, evidence: ClaimEvidence) -> ClaimE
     baseline = guard.store.view(AGENT_BASELINE, baseline_key(agent.task_id, agent.agent_id))
     if baseline is None or baseline.incarnation != agent.incarnation:
         return replace(
-            evidence, unmeasured="nobody recorded where the repository stood at its start"
+            evidence, unmeasured="guard did not record where the repository stood at its start"
         )
     limit = guard.users_config.settings.completion_check.git_timeout_seconds
     try:

@@ -94,7 +94,9 @@ def _read(path: Path, *, required: bool = False) -> dict[str, Any] | None:
             ) from None
         return None
     except OSError as error:
-        raise ConfigProblem(f"{path}: {error.strerror}", "fix the file, or move it away") from None
+        raise ConfigProblem(
+            f"{path}: {error.strerror}", "make it a regular file that you may read"
+        ) from None
     if len(data) > _MOST_BYTES:
         raise ConfigProblem(
             f"{path} is larger than {_MOST_BYTES} bytes", "fix the file, or move it away"

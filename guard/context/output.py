@@ -81,7 +81,8 @@ class Output:
         return sys.stdout is not None and sys.stdout.isatty() and not dumb
 
     def failure(self, message: str, hint: str | None) -> None:
-        say(f"guard: {escape(message)}")
+        # "guard cannot …" is a whole sentence in JSON; here the line begins with the name already.
+        say(f"guard: {escape(message.removeprefix('guard '))}")
         if hint:
             say(f"hint: {escape(hint)}")
 

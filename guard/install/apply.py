@@ -17,7 +17,7 @@ from typing import Literal
 from pydantic import Field
 
 from guard.context.config import state_home
-from guard.core.base.fields import parse_document
+from guard.core.base.fields import Frozen, parse_document
 from guard.core.base.text import utf8_text
 from guard.errors import ConfigProblem, GuardError
 from guard.install import settings_file
@@ -61,11 +61,14 @@ class SettingsFileChange:
         return "\n".join(_mark_open_ends(unified_diff(before, after, old, new, lineterm="")))
 
 
-class StoredOrigin(Origin):
-    """One settings file as it was before guard's hooks came into it."""
-
+class _StoredFile(Frozen):
     schema_: Literal["guard/installed/1"] = Field("guard/installed/1", alias="schema")
     path: str
+
+
+class StoredOrigin(Origin, _StoredFile):
+    """One settings file as it was before guard's hooks came into it."""
+
     folders: tuple[str, ...]
     """Folders that were made for it, the outermost first."""
 
@@ -81,10 +84,12 @@ def put_piece(
     folders = settings_file.folders_to_make(path)
     try:
         settings_file.make_folders(folders)
-        with settings_file.lock_folder(path.parent), _refuse_misfit(path):
+        with settings_file.lock_folder(path.parent):
             change = _plan_put(piece, path)
             if change.is_change:
-                if change.before is None or not piece.events(change.before):
+                with _refuse_misfit(path):
+                    has_hooks = change.before is not None and piece.events(change.before)
+                if not has_hooks:
                     _remember(environ, path, piece.origin(change.before), folders)
                 settings_file.replace_text(path, change.before, change.after)
             return change

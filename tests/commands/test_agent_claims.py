@@ -381,7 +381,7 @@ def test_without_a_repository_nothing_is_measured_and_nobody_accused(tmp_path: P
     assert found["blocking_issues"] == []
     evidence = layer(found, "workspace_evidence")
     assert (evidence["modified_files_count"], evidence["commits_count"]) == (None, None)
-    assert evidence["unmeasured"] == "nobody recorded where the repository stood at its start"
+    assert evidence["unmeasured"] == "guard did not record where the repository stood at its start"
     assert layer(found, "type_specific")["files_ok"] is None
     assert found["warnings"][0] == f"Changes could not be measured: {evidence['unmeasured']}"
 

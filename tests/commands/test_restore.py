@@ -509,7 +509,7 @@ def test_a_snapshot_whose_tree_is_gone_is_an_error_of_the_state(
     made = keep(repository, workspace)
     lose(workspace, f"refs/guard/snapshot/{made}^{{tree}}")
     result = restore(workspace, made, "--to", tmp_path / "back")
-    assert (result.code, "guard cannot read snapshot" in result.err) == (5, True)
+    assert (result.code, "guard: cannot read snapshot" in result.err) == (5, True)
     assert not (tmp_path / "back").exists()
 
 

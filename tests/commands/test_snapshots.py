@@ -171,7 +171,7 @@ def test_a_shadow_that_is_no_repository_is_an_error_of_the_state(workspace: Path
     workspace.chmod(0o700)
     result = run("--workspace", workspace, "snapshots")
     assert (result.code, result.out) == (5, "")
-    assert "guard cannot read the snapshots in " in result.err
+    assert "guard: cannot read the snapshots in " in result.err
     assert "\nhint: " in result.err
 
 

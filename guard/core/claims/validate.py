@@ -136,7 +136,7 @@ def _of_workspace(evidence: ClaimEvidence) -> list[Deduction]:
 
 
 def _unmeasured_reason(evidence: ClaimEvidence) -> str:
-    return evidence.unmeasured or "nobody knows where the agent began"
+    return evidence.unmeasured or "guard does not know where the agent began"
 
 
 def type_layer(

@@ -1,4 +1,4 @@
-"""Find what is due: agents analyst time is up, and free places for new agents."""
+"""Find what is due: agents whose time is up, and free places for new agents."""
 
 from collections.abc import Callable, Iterator
 from functools import partial
@@ -50,7 +50,7 @@ def tick(
     *,
     fills: bool = True,
 ) -> tuple[CoordinatorEvent, ...]:
-    """Return the events to record now; `is_at_work` is called only for agents analyst time is up.
+    """Return the events to record now; `is_at_work` is called only for agents whose time is up.
 
     The first event has the id of the terms, so that a repeated tick is recognised by it.
     """
