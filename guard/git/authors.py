@@ -37,8 +37,8 @@ class AuthoredCommit:
     @cached_property
     def _words(self) -> frozenset[str]:
         # Split once, however many agents are looked for.
-        said = [self.author, *(one for one in self.trailers if _TRAILERS.match(one))]
-        return frozenset(word for one in said for word in _words_of(one))
+        texts = [self.author, *(line for line in self.trailers if _TRAILERS.match(line))]
+        return frozenset(word for text in texts for word in _words_of(text))
 
 
 def _words_of(text: str) -> Iterable[str]:
@@ -53,10 +53,10 @@ def list_branches(git: RepositoryReader) -> list[str]:
 def branches_by_agent(branches: Iterable[str]) -> Mapping[str, list[str]]:
     """Group the branches by the agent names in them, in lower case; shared branches such as main are left out."""
     found: dict[str, list[str]] = {}
-    for one in branches:
-        short = one.removeprefix(_HEADS)
+    for branch in branches:
+        short = branch.removeprefix(_HEADS)
         for word in set(_words_of(short)) if short not in _SHARED_BRANCHES else ():
-            found.setdefault(word, []).append(one)
+            found.setdefault(word, []).append(branch)
     return found
 
 
@@ -95,5 +95,5 @@ def list_commits_since(
             continue
         oid, committed, name, address, subject, trailers = fields[:6]
         lines = tuple(trailers.splitlines())
-        if not any(one.casefold().startswith(_RESCUED) for one in lines):
+        if not any(line.casefold().startswith(_RESCUED) for line in lines):
             yield AuthoredCommit(oid, int(committed), f"{name} <{address}>", subject, lines)

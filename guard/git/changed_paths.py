@@ -45,7 +45,7 @@ def read_committed(
         return Committed()
     listed = _walk(git, tips, [head] if head else [])
     _refuse_more(listed, earliest)
-    chosen = {oid for oid, one in listed.items() if one.at >= earliest}
+    chosen = {oid for oid, commit in listed.items() if commit.at >= earliest}
     if not by_time and refs.head and refs.head != head:
         remote = {oid for name, oid in refs.names.items() if name.startswith(_REMOTE)}
         own = _walk(git, [refs.head], [*([head] if head else []), *sorted(remote)])
@@ -80,7 +80,7 @@ def _walk(
 
 def _refuse_more(listed: Mapping[str, _ChangedPath], earliest: float) -> None:
     # Git leaves out the oldest where there are too many; that does no harm if they do not count.
-    if len(listed) >= MOST_COMMITS and min(one.at for one in listed.values()) >= earliest:
+    if len(listed) >= MOST_COMMITS and min(commit.at for commit in listed.values()) >= earliest:
         raise RepositoryProblem(
             f"there are {MOST_COMMITS} new commits or more, too many for guard to compare",
             "look at them with `git log`",
@@ -135,8 +135,8 @@ def _unlike_at_the_end(
 
 def _descendants(commits: Mapping[str, _ChangedPath], head: str) -> set[str]:
     children: dict[str, list[str]] = {}
-    for oid, one in commits.items():
-        for parent in one.parents:
+    for oid, commit in commits.items():
+        for parent in commit.parents:
             children.setdefault(parent, []).append(oid)
     found: set[str] = set()
     ahead = [head]

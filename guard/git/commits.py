@@ -15,7 +15,7 @@ _FIELDS = (
     *("%H", "%T", "%P", "%at", "%ct", "%ae", "%<(200,trunc)%s"),
     f"%(trailers:key={RESCUE_TRAILER},valueonly)",
 )
-_FORMAT = "".join(f"{one}%x00" for one in _FIELDS)
+_FORMAT = "".join(f"{field}%x00" for field in _FIELDS)
 _DIFF = (
     *("diff-tree", "--stdin", "-r", "--root", "--no-renames"),
     *("--ignore-submodules=none", "--no-ext-diff", "--no-textconv"),
@@ -115,13 +115,13 @@ def diff_files(
     oid, changed = "", list[tuple[bytes, bytes]]()
     fields = iter(git.ask(*_DIFF, "--raw", "-z", stdin=stdin).split(b"\0"))
     # The last field is empty, and stands behind the last commit.
-    for one in fields:
-        if one.startswith(b":"):
-            changed.append((one, next(fields)))
+    for field in fields:
+        if field.startswith(b":"):
+            changed.append((field, next(fields)))
             continue
         if oid:
             yield oid, changed
-        oid, changed = one.decode(), []
+        oid, changed = field.decode(), []
 
 
 def _patches(git: RepositoryReader, oids: Collection[str]) -> Iterator[tuple[str, str]]:

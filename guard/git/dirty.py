@@ -71,7 +71,7 @@ class _WorkTree:
                 files.append(_file(entry, self._identity(entry.path)))
         files += [self._folder_entry(folder, members) for folder, members in inside.items()]
         files.sort(key=lambda file: file.path)
-        members = {name: [one.path for one in found] for name, found in inside.items()}
+        members = {name: [entry.path for entry in found] for name, found in inside.items()}
         return Dirty(tuple(files), members)
 
     def _entries(self, answer: bytes) -> list[StatusEntry]:

@@ -56,7 +56,7 @@ def compare_suspects(git: RepositoryReader, facts: History, before: Sequence[str
     own = [commit for oid, commit in facts.commits.items() if oid not in foreign]
     plain = [commit for commit in own if len(commit.parents) < 2]
     merges = [commit.oid for commit in own if len(commit.parents) > 1]
-    suspects = [one for one in (*plain, *facts.dropped) if _is_suspect(one, facts)]
+    suspects = [commit for commit in (*plain, *facts.dropped) if _is_suspect(commit, facts)]
     earlier = _earlier(git, facts, suspects, before) if suspects else []
     if facts.removed or facts.dropped:
         suspects = [*plain, *facts.dropped, *facts.removed]
@@ -94,10 +94,12 @@ def _with_own_rescues(facts: History, baseline: Baseline) -> History:
     if baseline.revision is not None:
         return facts
     ours = f"{baseline.run}/{baseline.iteration}"
-    strange = {oid for oid, one in facts.commits.items() if one.rescued and one.mark != ours}
+    strange = {
+        oid for oid, commit in facts.commits.items() if commit.rescued and commit.mark != ours
+    }
     commits = {
-        oid: one._replace(rescued=one.rescued and oid not in strange)
-        for oid, one in facts.commits.items()
+        oid: commit._replace(rescued=commit.rescued and oid not in strange)
+        for oid, commit in facts.commits.items()
     }
     return replace(facts, commits=commits, beside=facts.beside | (strange - facts.made_here))
 

@@ -92,19 +92,21 @@ def list_special(git: RepositoryReader) -> list[SpecialEntry]:
     """List the files that git was told to take for unchanged or absent, and the submodules."""
     lines = git.ask("ls-files", "-z", "-s", "-v").split(b"\0")
     found = (_SPECIAL.fullmatch(line) for line in lines if not line.startswith(_USUAL))
-    return [SpecialEntry(one[3], one[2].decode(), one[1] is not None) for one in found if one]
+    return [
+        SpecialEntry(match[3], match[2].decode(), match[1] is not None) for match in found if match
+    ]
 
 
 def find_ignored(git: RepositoryReader, names: Iterable[str]) -> frozenset[str]:
     """Return the names that git ignores, which no diff ever has; names outside the work tree are not asked for."""
     # The command knows no literal pathspecs; no name that begins with a dot and a slash is anything else.
-    asked = {b"./" + unspell(name): name for name in names if _is_below(name)}
-    if not asked:
+    names_by_path = {b"./" + unspell(name): name for name in names if _is_below(name)}
+    if not names_by_path:
         return frozenset()
-    paths = b"".join(path + b"\0" for path in list(asked)[:_MOST_NAMES])
+    paths = b"".join(path + b"\0" for path in list(names_by_path)[:_MOST_NAMES])
     git = git.with_variable("GIT_LITERAL_PATHSPECS", "0")
     answer = git.ask("check-ignore", "-z", "--stdin", stdin=paths, codes=(0, _NONE_IGNORED))
-    return frozenset(asked[path] for path in answer.split(b"\0") if path in asked)
+    return frozenset(names_by_path[path] for path in answer.split(b"\0") if path in names_by_path)
 
 
 def _is_below(name: str) -> bool:

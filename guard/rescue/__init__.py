@@ -40,8 +40,8 @@ def rescue(site: Site, orders: "Orders", at: datetime) -> Rescue:
             done = _attempt(project, shadow, occasion, orders, last=True)
             done = done.with_note(f"before a hook rewrote files: snapshot {before.id}")
         if done.reason in ("rescued", "nothing") and not done.held_back:
-            for one in filter(None, (before, done.snapshot)):
-                promote(shadow, one)
+            for snapshot in filter(None, (before, done.snapshot)):
+                promote(shadow, snapshot)
     prune_old(project, site.workspace, orders.limits.settings, at)
     return done
 

@@ -98,8 +98,8 @@ class CommitAttempt:
             return self._report_nothing(own, state, head, plan, tree)
         prove(own, self._shadow, self._taken, plan, changed)
         proven = ProvenTree(head, tree, changed)
-        asked = "on_branch" if self._orders.on_branch else None
-        what = obstacle(state) or ("branch_gone" if gone else asked)
+        reason = "on_branch" if self._orders.on_branch else None
+        what = obstacle(state) or ("branch_gone" if gone else reason)
         self._group(own, proven, what)
         if self._orders.dry:
             return self._report_plan(branch, what)
@@ -113,7 +113,7 @@ class CommitAttempt:
 
     def _not_saved(self, plan: CommitSelection) -> list[HeldBack]:
         """Name what could not be read: git does not see what is in it either."""
-        named = {one.path for one in plan.held_back}
+        named = {entry.path for entry in plan.held_back}
         return [
             HeldBack(path=path_line(path), why=fit_line(f"not_saved: {why}"))
             for path, why in sorted(self._taken.unread.items())
@@ -228,7 +228,10 @@ class CommitAttempt:
             self._ticks = None
             return proven.changed
         commits.append(commit)
-        return [*(one for one in proven.changed if one.path != ticks.change.path), ticks.change]
+        return [
+            *(change for change in proven.changed if change.path != ticks.change.path),
+            ticks.change,
+        ]
 
     def _report_nothing(
         self,
@@ -281,7 +284,7 @@ class CommitAttempt:
             PlannedCommit(
                 subject=fit_line(group.subject),
                 files=len(group.changes),
-                paths=tuple(path_line(one.path) for one in group.changes[:MOST_NAMED]),
+                paths=tuple(path_line(change.path) for change in group.changes[:MOST_NAMED]),
             )
             for group in self._all_groups()
         )

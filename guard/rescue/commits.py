@@ -162,7 +162,9 @@ class Committer:
         self._project.call("read-tree", head or "--empty")
         made: list[str] = []
         for group, message in zip(groups, messages, strict=True):
-            named = [path for one in group.changes for path in (one.old_path, one.path) if path]
+            named = [
+                path for change in group.changes for path in (change.old_path, change.path) if path
+            ]
             update_index(self._project, [by_path[path] for path in named])
             parent = made[-1] if made else head
             made.append(self.commit(write_tree(self._project), parent, message))

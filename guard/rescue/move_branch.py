@@ -84,17 +84,17 @@ def move_with_index(
         try:
             with _prepare_index(project, index, new, changed) as held:
                 paths = (new, _old_of(new), index)
-                code, said = _run(project, _LOCK_AND_MOVE, paths, words, (held,))
+                code, message = _run(project, _LOCK_AND_MOVE, paths, words, (held,))
         except (OSError, RepositoryProblem) as error:
             project.call(*words)
             return error.message if isinstance(error, RepositoryProblem) else f"{error.strerror}"
         if code in (0, _NOT_MOVED):
-            return None if code == 0 else said
+            return None if code == 0 else message
         if code not in (_LOCKED, _CHANGED):
-            raise RepositoryProblem(f"git {words[0]} failed: {said}", "try again")
+            raise RepositoryProblem(f"git {words[0]} failed: {message}", "try again")
         if code == _LOCKED and not os.path.lexists(_lock_of(index)):
             project.call(*words)
-            return said
+            return message
         if time.monotonic() > deadline:
             raise IndexLocked("another git process holds the index")
         time.sleep(_PAUSE)
@@ -123,8 +123,8 @@ def hold_index(project: Project, name: str, changed: Sequence[PathChange]) -> It
 def move_under_lock(project: Project, words: Sequence[str], lends: Sequence[int]) -> str | None:
     """Run this git command, which moves the branch, and put the index that guard holds in its place; return why not."""
     index = project.repository.git_dir / "index"
-    code, said = _run(project, _MOVE_UNDER_LOCK, (index,), words, lends)
-    return None if code == 0 else said
+    code, message = _run(project, _MOVE_UNDER_LOCK, (index,), words, lends)
+    return None if code == 0 else message
 
 
 def new_index_name() -> str:
@@ -235,9 +235,9 @@ def _unheld(path: Path) -> Iterator[None]:
         close(descriptor)
 
 
-def _is_same(one: Path, other: Path) -> bool:
+def _is_same(path: Path, other: Path) -> bool:
     try:
-        return os.path.samestat(os.lstat(one), os.lstat(other))
+        return os.path.samestat(os.lstat(path), os.lstat(other))
     except OSError as error:
         if error.errno == errno.ENOENT:
             return False

@@ -62,10 +62,12 @@ class RepositoryHooks:
         except OSError as error:
             raise HookRefused(f"{name} does not start: {error.strerror}") from None
         if done.code != 0:
-            said = escape(" ".join((done.stderr or done.stdout).decode(errors="replace").split()))
+            message = escape(
+                " ".join((done.stderr or done.stdout).decode(errors="replace").split())
+            )
             ended = "did not end in time" if done.code is None else f"said no ({done.code})"
             raise HookRefused(
-                fit_line(f"{name} {ended}: {said[-300:]}" if said else f"{name} {ended}")
+                fit_line(f"{name} {ended}: {message[-300:]}" if message else f"{name} {ended}")
             )
 
 

@@ -37,9 +37,9 @@ def _rules(project: Project, paths: Sequence[bytes]) -> Iterator[tuple[bytes, by
     if not paths:
         return
     asking = project.with_variables(GIT_LITERAL_PATHSPECS="0")
-    asked = b"".join(b"./" + path + b"\0" for path in paths)
+    stdin = b"".join(b"./" + path + b"\0" for path in paths)
     words = ("check-ignore", "--verbose", "-z", "--stdin")
-    fields = asking.call(*words, stdin=asked, codes=(0, 1)).split(b"\0")[:-1]
+    fields = asking.call(*words, stdin=stdin, codes=(0, 1)).split(b"\0")[:-1]
     for source, pattern, path in zip(fields[::4], fields[2::4], fields[3::4], strict=True):
         if not pattern.startswith(b"!"):
             yield source, path.removeprefix(b"./")
@@ -61,8 +61,8 @@ _MOST_BYTES = 256 * 1024
 _ALIKE = 0.5
 
 
-def _is_alike(one: bytes, other: bytes) -> bool:
-    lines, others = set(one.splitlines()), set(other.splitlines())
+def _is_alike(data: bytes, other: bytes) -> bool:
+    lines, others = set(data.splitlines()), set(other.splitlines())
     most = max(len(lines), len(others))
     return most > 0 and len(lines & others) >= _ALIKE * most
 
@@ -171,9 +171,9 @@ class Planner:
             return HiddenFiles({}, 0)
         known = self._committed.keys() | set(named)
         written = self._taken.kept.written_since(int(self._since.timestamp() * 1e9))
-        asked = [path for path in written if path not in known][:_MOST_ASKED]
+        candidates = [path for path in written if path not in known][:_MOST_ASKED]
         found, others = {}, 0
-        for source, path in _rules(self._project, asked):
+        for source, path in _rules(self._project, candidates):
             if _is_new(self._project, source, changed, self._since):
                 found[path] = _NEW_RULE
             else:
@@ -234,8 +234,8 @@ class Planner:
             return {}
         # `check-ignore` refuses literal pathspecs; behind `./` no name can be taken for anything but a name.
         asking = self._project.with_variables(GIT_LITERAL_PATHSPECS="0")
-        asked = join_paths(b"./" + path for path in paths)
-        found = asking.call("check-ignore", "-z", "--stdin", stdin=asked, codes=(0, 1))
+        stdin = join_paths(b"./" + path for path in paths)
+        found = asking.call("check-ignore", "-z", "--stdin", stdin=stdin, codes=(0, 1))
         return {path[len(b"./") :]: "ignored" for path in found.split(b"\0")[:-1]}
 
     def _converted(self, paths: Sequence[bytes]) -> dict[bytes, str]:

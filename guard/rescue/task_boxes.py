@@ -84,14 +84,16 @@ def find_ticks(
     if here is None or path not in taken.kept or path in taken.trouble or _is_filtered(own, path):
         return None
     mode, oid = here
-    is_new = any(one.path == path for one in proven.changed)
+    is_new = any(change.path == path for change in proven.changed)
     staged = _entry(project.call("ls-files", "--stage", "-z", "--", os.fsdecode(path)))
     if mode not in _PLAIN or not (is_new or staged == here):
         return None
     if not is_as_kept(own, shadow, taken, PathChange("M", mode, oid, path)):
         return None
     committed = [
-        spell(one.path) for one in proven.changed if one.letter != "D" and one.path != path
+        spell(change.path)
+        for change in proven.changed
+        if change.letter != "D" and change.path != path
     ]
     blob, tasks = tick_boxes(own.call("cat-file", "blob", oid), committed)
     before = shadow.call("cat-file", "blob", taken.kept[path].oid)

@@ -106,7 +106,7 @@ def _stage(
 def _new_folders(place: RollbackPlace, paths: Sequence[bytes]) -> list[bytes]:
     root = os.fsencode(place.repository.root)
     folders = {folder for path in paths for folder in folders_above(path)}
-    return sorted(one for one in folders if not os.path.isdir(os.path.join(root, one)))
+    return sorted(folder for folder in folders if not os.path.isdir(os.path.join(root, folder)))
 
 
 def _carry_out(

@@ -27,7 +27,7 @@ def outcome(
     place: RollbackPlace, begun: Rollback, settled: Sequence[SettledRollback]
 ) -> SettledRollback:
     """How an announced rollback ended: by its settled journal, or without one by whether its branch has moved."""
-    known = next((one for one in settled if one.to_sha == begun.to_sha), None)
+    known = next((attempt for attempt in settled if attempt.to_sha == begun.to_sha), None)
     if known is not None:
         return known
     return SettledRollback(begun.task_id, begun.head, begun.to_sha, _has_moved(place, begun))

@@ -138,7 +138,7 @@ def _in_the_way(target: SafeFolder, path: bytes, gone: Collection[bytes]) -> str
         there = target.look(path, "0" * 40)
     except PathRefused as error:
         folder = target.root / os.fsdecode(path)
-        kept = [one for one in _inside(target.root, folder) if one not in gone]
+        kept = [inner_path for inner_path in _inside(target.root, folder) if inner_path not in gone]
         if os.path.islink(folder) or not folder.is_dir() or kept:
             return f"{error}"
         return None

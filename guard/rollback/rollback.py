@@ -55,7 +55,9 @@ def rollback(
         state = record.require_state(guard)
         task_id = _id_of(state, task_id)
         tried = find_attempts(guard.store, task_id, event_id) if event_id is not None else None
-        finished = next((one for one in settled if one.moved and one.task_id == task_id), None)
+        finished = next(
+            (attempt for attempt in settled if attempt.moved and attempt.task_id == task_id), None
+        )
         if finished is not None and task_id not in state.completed_tasks:
             return reports.report_finished(before, state, finished, dry=dry)
         if tried is not None and tried.done is not None:
@@ -91,9 +93,9 @@ def _id_of(state: Coordinator, word: str) -> str:
 
 def _settle(guard: Invocation, place: RollbackPlace) -> list[SettledRollback]:
     settled = settle_all(place)
-    for one in settled:
-        _tell_killed(guard, one.task_id, moved=one.moved)
-        for line in one.left:
+    for attempt in settled:
+        _tell_killed(guard, attempt.task_id, moved=attempt.moved)
+        for line in attempt.left:
             guard.output.warn(f"guard left this file as it is: {line}")
     begun = find_announced(guard)
     if begun is not None:
@@ -163,7 +165,7 @@ class _Run:
         commit, task = state.task_commits[task_id], state.task(task_id)
         recorded = list(state.task_commits)
         before = recorded[: recorded.index(task_id)]
-        earlier = [state.task_commits[one].commit_sha for one in before]
+        earlier = [state.task_commits[other_id].commit_sha for other_id in before]
         git = RepositoryReader(self.place.repository, self.place.environ, self.place.time_limit)
         commits = commits_of_task(git, commit.base_sha, commit.commit_sha, earlier)
         name, title = (task.name, task.title) if task else (task_id, "")
@@ -211,8 +213,8 @@ class _Run:
         if not isinstance(error, RollbackStopped):
             raise error
         report = self._report(None, task_id, why, error.paths)
-        said = f"{error.message} ({error.hint})" if error.hint else error.message
-        return report.model_copy(update={"detail": fit_line(said)})
+        detail = f"{error.message} ({error.hint})" if error.hint else error.message
+        return report.model_copy(update={"detail": fit_line(detail)})
 
     def _report(
         self, state: Coordinator | None, task_id: str, reason: str, paths: Sequence[str]

@@ -41,7 +41,9 @@ class SnapshotContents:
 
     def check(self, wanted: Sequence[bytes]) -> None:
         """Refuse a path under which it has nothing, unless that may be in a folder that cannot be read."""
-        sure = [one for one in wanted if not any(self.concerns(at, [one]) for at in self.trouble)]
+        sure = [
+            path for path in wanted if not any(self.concerns(at, [path]) for at in self.trouble)
+        ]
         there = {file.path for file in (*self.files, *self.nested)}
         refuse_unknown(sure, {*there, *self.empty_folders, *self.refused})
 
@@ -54,7 +56,7 @@ class SnapshotContents:
     def concerns(self, folder: bytes, wanted: Sequence[bytes]) -> bool:
         """Tell whether a folder that cannot be read may hold something that is asked for."""
         inside = folder + b"/" if folder else b""
-        return is_asked_for(folder, wanted) or any(one.startswith(inside) for one in wanted)
+        return is_asked_for(folder, wanted) or any(path.startswith(inside) for path in wanted)
 
 
 def read_work_tree(objects: Objects, reference: Reference) -> SnapshotContents:

@@ -65,13 +65,13 @@ class ProjectIndex:
             found = list(_parse_changes(listed))
             if b" U\0" in listed:
                 found += parse_stages(self._call("ls-files", "--unmerged", "--stage", "-z", **own))
-            return [one for one in found if one.mode != GITLINK]
+            return [entry for entry in found if entry.mode != GITLINK]
         every = parse_stages(self._call("ls-files", "--stage", "-z", **own))
-        return [one for one in every if one.mode != GITLINK]
+        return [entry for entry in every if entry.mode != GITLINK]
 
     def changed_between(self, before: str, after: str) -> list[IndexEntry]:
         words = ("diff-tree", "-r", "-z", "--no-renames", before, after)
-        return [one for one in _parse_changes(self._call(*words)) if one.mode != GITLINK]
+        return [entry for entry in _parse_changes(self._call(*words)) if entry.mode != GITLINK]
 
     def parents(self, commit: str) -> list[str]:
         return self._call("rev-list", "--parents", "-n", "1", commit).decode().split()[1:]
@@ -144,7 +144,9 @@ class GitStateSaver:
         """Keep what is in the index and not in the last commit, with the sides of conflicts."""
         with self._note_failure(b".git/index"):
             own = self.index.list_only_staged(self._commit("HEAD"))
-            self._copy([(b"index/%d/%s" % (one.stage, tree_path(one.path)), one) for one in own])
+            self._copy(
+                [(b"index/%d/%s" % (entry.stage, tree_path(entry.path)), entry) for entry in own]
+            )
 
     def keep_stashes(self) -> None:
         """Keep what each entry of the stash changes: in the work tree, in the index, and the untracked files."""
@@ -183,7 +185,9 @@ class GitStateSaver:
         if len(others) > 1:
             parts.append((b"untracked", self.index.in_commit(others[1])))
         for name, found in parts:
-            self._copy([(b"%s/%s/%s" % (place, name, tree_path(one.path)), one) for one in found])
+            self._copy(
+                [(b"%s/%s/%s" % (place, name, tree_path(entry.path)), entry) for entry in found]
+            )
         subject = self.index.subject(commit).rstrip(b"\n")
         about = b"%s\nstash %s\nbase %s\n" % (subject, commit.encode(), base.encode())
         self._stream.put(place + b"/about.txt", b"100644", about)
@@ -228,18 +232,18 @@ class GitStateSaver:
     def _copy(self, wanted: Sequence[tuple[bytes, IndexEntry]]) -> None:
         """Copy blobs of the project into these places; those that the shadow has are only named."""
         places: dict[str, list[tuple[bytes, IndexEntry]]] = defaultdict(list)
-        for place, one in wanted:
-            places[one.oid].append((place, one))
+        for place, entry in wanted:
+            places[entry.oid].append((place, entry))
         known = self._known(list(places))
         for oid in known:
-            for place, one in places.pop(oid):
-                self._stream.refer(place, one.mode, oid)
+            for place, entry in places.pop(oid):
+                self._stream.refer(place, entry.mode, oid)
         for oid, data in self.index.blobs(list(places)):
             self._written.add(oid)
-            for place, one in places.pop(oid):
-                self._stream.put(place, one.mode, data)
+            for place, entry in places.pop(oid):
+                self._stream.put(place, entry.mode, data)
         for missing in places.values():
-            for place, _one in missing:
+            for place, _entry in missing:
                 self._trouble[place] = "its object is missing or too large"
 
     def _known(self, oids: Sequence[str]) -> list[str]:
@@ -248,8 +252,8 @@ class GitStateSaver:
         if not self._written:
             self._written = {oid for _mode, oid in self._stream.written.values()}
         written = self._written
-        asked = "\n".join(oid for oid in oids if oid not in written).encode()
-        answers = self._shadow.call("cat-file", "--batch-check", stdin=asked).splitlines()
+        stdin = "\n".join(oid for oid in oids if oid not in written).encode()
+        answers = self._shadow.call("cat-file", "--batch-check", stdin=stdin).splitlines()
         there = {line.split()[0].decode() for line in answers if line.split()[1:2] == [b"blob"]}
         return [oid for oid in oids if oid in written or oid in there]
 

@@ -78,7 +78,7 @@ class Shelf:
         for line in answer.stdout.decode(errors="replace").splitlines():
             commit, _, ref = line.partition(" ")
             named[ref] = commit
-        return sorted(self._of(named), key=lambda one: one.id)
+        return sorted(self._of(named), key=lambda reference: reference.id)
 
     def _of(self, named: Mapping[str, str]) -> Iterator[Reference]:
         for ref, commit in named.items():
@@ -90,13 +90,15 @@ class Shelf:
     def inventory(self) -> Inventory:
         entries, damaged = [], []
         with self.objects() as objects:
-            for one in self.references():
+            for reference in self.references():
                 try:
-                    manifest = read_manifest(objects, one.commit)
+                    manifest = read_manifest(objects, reference.commit)
                 except ObjectUnreadable as error:
-                    damaged.append(DamagedSnapshot(id=one.id, why=fit_line(str(error))))
+                    damaged.append(DamagedSnapshot(id=reference.id, why=fit_line(str(error))))
                 else:
-                    entries.append((manifest.at, one.written_ns, self._entry(one, manifest)))
+                    entries.append(
+                        (manifest.at, reference.written_ns, self._entry(reference, manifest))
+                    )
         entries.sort(key=lambda entry: (*entry[:2], entry[2].id))
         return Inventory(tuple(entry for *_, entry in entries), tuple(damaged))
 
@@ -104,28 +106,28 @@ class Shelf:
         """List what the snapshots remember of the log, as far as they can be read."""
         found = []
         with self.objects() as objects:
-            for one in self.references():
+            for reference in self.references():
                 with suppress(ObjectUnreadable):
-                    manifest = read_manifest(objects, one.commit)
+                    manifest = read_manifest(objects, reference.commit)
                     if manifest.log is not None:
                         log = manifest.log
-                        found.append(Anchor(one.id, manifest.at, log.seq, log.hash))
+                        found.append(Anchor(reference.id, manifest.at, log.seq, log.hash))
         return found
 
     def report(self, worktree: str | None) -> SnapshotsReport:
         entries, damaged = self.inventory()
         return SnapshotsReport(
             worktree=worktree,
-            snapshots=tuple(one for one in entries if worktree in (None, one.worktree)),
+            snapshots=tuple(entry for entry in entries if worktree in (None, entry.worktree)),
             damaged=damaged,
             pruned=(),
             freed_bytes=0,
             promoted=None,
         )
 
-    def _entry(self, one: Reference, manifest: Manifest) -> SnapshotEntry:
+    def _entry(self, reference: Reference, manifest: Manifest) -> SnapshotEntry:
         return SnapshotEntry(
-            id=one.id,
+            id=reference.id,
             at=manifest.at,
             kind=manifest.kind,
             run=manifest.run,
@@ -135,13 +137,13 @@ class Shelf:
             bytes=manifest.bytes,
             whole=manifest.whole,
             skipped=list_skipped(manifest.skipped),
-            unpromoted=one.unpromoted,
-            recover=recovery_command(self.path, f"{REFS}/{one.id}", manifest.files),
+            unpromoted=reference.unpromoted,
+            recover=recovery_command(self.path, f"{REFS}/{reference.id}", manifest.files),
         )
 
     def find(self, word: str, worktree: str | None) -> Reference:
         """Find the snapshot with this id, or with the only id that begins so; `latest` is the newest of this work tree."""
-        known = {one.id: one for one in self.references()}
+        known = {reference.id: reference for reference in self.references()}
         if not known:
             raise WrongUsage(
                 f"there are no snapshots in {self.path.parent}", "take one with `guard snapshot`"

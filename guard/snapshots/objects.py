@@ -71,14 +71,14 @@ class Objects:
         try:
             git = self._git = self._git or self._start()
             git.ask(name.encode() + b"\n")
-            said = git.line().split(b" ")
+            header = git.line().split(b" ")
         except DialogueEnded:
             self._hang_up()
             raise ObjectUnreadable(DAMAGED) from None
-        if len(said) != 3:
+        if len(header) != 3:
             raise ObjectUnreadable(MISSING)
-        oid, size = said[0].decode(), int(said[2])
-        wrong = DAMAGED if said[1] != kind.encode() else None
+        oid, size = header[0].decode(), int(header[2])
+        wrong = DAMAGED if header[1] != kind.encode() else None
         too_large = f"larger than {most} bytes" if most is not None and size > most else None
         if wrong or too_large:
             self._hang_up()
@@ -151,8 +151,8 @@ def read_blobs(
 
 
 def _sizes(call: Call, oids: Sequence[str]) -> dict[str, int]:
-    asked = "\n".join(oids).encode()
-    words = [line.split() for line in call("cat-file", "--batch-check", stdin=asked).splitlines()]
+    stdin = "\n".join(oids).encode()
+    words = [line.split() for line in call("cat-file", "--batch-check", stdin=stdin).splitlines()]
     return {word[0].decode(): int(word[2]) for word in words if len(word) == 3}
 
 

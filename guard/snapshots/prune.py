@@ -75,14 +75,16 @@ def prune(
     """Delete what is due, if it is at least so many, and free the space of all that is gone."""
     with open_shelf(workspace, environ, time_limit=time_limit) as shelf:
         entries, _damaged = shelf.inventory()
-        references = {one.id: one for one in shelf.references()}
+        references = {reference.id: reference for reference in shelf.references()}
     shadow = Folder.open(workspace / SHADOW_FOLDER)
     if shadow is None:
         return PruneResult()
     held = [
-        SnapshotFacts(one.id, one.worktree, one.at, one.unpromoted, one.kind == "baseline")
-        for one in entries
-        if one.id in references
+        SnapshotFacts(
+            entry.id, entry.worktree, entry.at, entry.unpromoted, entry.kind == "baseline"
+        )
+        for entry in entries
+        if entry.id in references
     ]
     kept, days = keeping.keep_snapshots, keeping.keep_days
     ids = due_ids(held, keep_snapshots=kept, keep_days=days, now=now)
@@ -111,9 +113,9 @@ class _Pruner:
         """Delete their refs, all or none; none if one of them was marked as unpromoted meanwhile."""
         nothing = "0" * len(due_now[0].commit)
         lines = ["start"]
-        for one in due_now:
-            lines += [f"verify {UNPROMOTED}/{one.id} {nothing}"]
-            lines += [f"delete {REFS}/{one.id} {one.commit}"]
+        for reference in due_now:
+            lines += [f"verify {UNPROMOTED}/{reference.id} {nothing}"]
+            lines += [f"delete {REFS}/{reference.id} {reference.commit}"]
         lines += ["prepare", "commit", ""]
         self.folder.replace(_OWED, b"", locked=False)
         words = ("update-ref", "--no-deref", "--stdin")

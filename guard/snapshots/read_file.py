@@ -79,7 +79,9 @@ def _read_descriptor(descriptor: int, most_bytes: int) -> Content | Large | str:
 
 
 def is_unchanged(before: os.stat_result, after: os.stat_result) -> bool:
-    stamps = [(one.st_size, one.st_mtime_ns, one.st_ctime_ns) for one in (before, after)]
+    stamps = [
+        (status.st_size, status.st_mtime_ns, status.st_ctime_ns) for status in (before, after)
+    ]
     return stamps[0] == stamps[1]
 
 

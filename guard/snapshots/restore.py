@@ -44,7 +44,7 @@ def _bases(here: Path | None, root: Path | None) -> Iterator[Path]:
         if base is None or not os.access(base, os.W_OK | os.X_OK):
             continue
         around = [base, *base.parents]
-        if root not in around and not any(os.path.lexists(one / ".git") for one in around):
+        if root not in around and not any(os.path.lexists(folder / ".git") for folder in around):
             yield base
 
 

@@ -108,8 +108,8 @@ class Shadow:
             return finished
         if finished.code is None or self.deadline.has_passed():
             raise snapshot_error(self.path, f"it took longer than {self.deadline.seconds:g} s")
-        said = finished.message
-        fatal = next((part for part in said.split("; ") if part.startswith("fatal: ")), said)
+        message = finished.message
+        fatal = next((part for part in message.split("; ") if part.startswith("fatal: ")), message)
         ended = f"signal {-finished.code}" if finished.code < 0 else f"exit code {finished.code}"
         raise snapshot_error(self.path, fatal or f"git {word} ended with {ended}")
 
@@ -141,8 +141,8 @@ class Shadow:
         new = sorted(found.keys() - self._read_back())
         if new:
             self._read_packs(new)
-        asked = "\n".join({oid for _mode, oid in changes.written.values()}).encode()
-        answers = self.call("cat-file", "--batch-check", stdin=asked)
+        stdin = "\n".join({oid for _mode, oid in changes.written.values()}).encode()
+        answers = self.call("cat-file", "--batch-check", stdin=stdin)
         if b" missing\n" in answers or self.changes(commit, base) != changes:
             raise snapshot_error(self.path, "what was read back is not what was written")
         stat_cache.note_verified_packs(self.path, found)

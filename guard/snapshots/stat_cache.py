@@ -195,8 +195,8 @@ def _name(root: Path) -> str:
 
 def _pointer(commit: str, table: str, packs: Set[str]) -> bytes:
     """The file that names the table by its hash, and ends with its own."""
-    said = "\n".join((_HEAD, commit, table, *sorted(packs))).encode()
-    return said + b"\n" + hashlib.sha256(said).hexdigest().encode()
+    content = "\n".join((_HEAD, commit, table, *sorted(packs))).encode()
+    return content + b"\n" + hashlib.sha256(content).hexdigest().encode()
 
 
 def _layout(oid_size: int) -> struct.Struct:
@@ -217,18 +217,18 @@ def _decode(pointer: bytes, files: bytes, oid_size: int) -> StatCache:
         head, commit, table, *packs, _hash = pointer.decode().split("\n")
     except ValueError:
         return StatCache()
-    said = StatCache(commit, frozenset(packs), table)
-    if head != _HEAD or pointer != _pointer(commit, table, said.packs):
+    cache = StatCache(commit, frozenset(packs), table)
+    if head != _HEAD or pointer != _pointer(commit, table, cache.packs):
         return StatCache()
     if len(files) > _MOST_BYTES or hashlib.sha256(files).hexdigest() != table:
         return StatCache()
-    *counts, rest = files.split(b"\0", len(said.tables))
+    *counts, rest = files.split(b"\0", len(cache.tables))
     *paths, packed = rest.split(b"\0", sum(map(int, counts)))
     layout = _layout(oid_size)
     if len(packed) != layout.size * len(paths):
         return StatCache()
     records: Iterator[Any] = layout.iter_unpack(packed)
     named = iter(paths)
-    for known, count in zip(said.tables, counts, strict=True):
+    for known, count in zip(cache.tables, counts, strict=True):
         known.update(zip(islice(named, int(count)), records, strict=False))
-    return said
+    return cache

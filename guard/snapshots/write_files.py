@@ -107,10 +107,10 @@ class SnapshotWriter:
         self, contents: SnapshotContents, wanted: Sequence[bytes], result: RestoreResult
     ) -> None:
         """Restore git directories of nested repositories, but none that is there, and the empty folders."""
-        asked = [file for file in contents.nested if is_asked_for(file.path, wanted)]
-        folders = {git_folder(file.path) for file in asked}
+        nested = [file for file in contents.nested if is_asked_for(file.path, wanted)]
+        folders = {git_folder(file.path) for file in nested}
         gone = {folder for folder in folders if not self.target.has(folder)}
-        for file in self._with_progress([file for file in asked if git_folder(file.path) in gone]):
+        for file in self._with_progress([file for file in nested if git_folder(file.path) in gone]):
             self._write(file, None, result)
         for folder in gone:
             self._make([folder + name for name in _NEEDED_BY_GIT], result)

@@ -102,18 +102,26 @@ class _Audit:
 
     def _check_anchors(self, entry: LogEntry) -> None:
         anchors = self._anchors.pop(entry.position.seq, ())
-        self._contradicted += [one for one in anchors if one.hash != entry.position.hash]
+        self._contradicted += [anchor for anchor in anchors if anchor.hash != entry.position.hash]
         if isinstance(entry.event, LogSalvaged):
             self._salvaged = entry.event.at
 
     def compare_anchors(self) -> None:
         # Not what snapshots remember from before a salvage, which made this log.
-        beyond = [] if self._broken else [one for many in self._anchors.values() for one in many]
-        for one in sorted((*self._contradicted, *beyond), key=lambda one: (one.seq, one.snapshot)):
-            if self._salvaged is None or one.at > self._salvaged:
-                other = one in self._contradicted
+        beyond = (
+            []
+            if self._broken
+            else [anchor for anchors in self._anchors.values() for anchor in anchors]
+        )
+        for anchor in sorted(
+            (*self._contradicted, *beyond), key=lambda anchor: (anchor.seq, anchor.snapshot)
+        ):
+            if self._salvaged is None or anchor.at > self._salvaged:
+                other = anchor in self._contradicted
                 problem = f"remembers {'another history' if other else 'a record that is gone'}"
-                self._find(f"snapshot {one.snapshot}", f"record {one.seq}", problem, _REPLACED)
+                self._find(
+                    f"snapshot {anchor.snapshot}", f"record {anchor.seq}", problem, _REPLACED
+                )
 
     def _compare(self, position: Position) -> None:
         for path in self._waiting.pop(position.seq):

@@ -196,7 +196,9 @@ class News:
         self.close()
 
     def _is_news(self) -> bool:
-        ended = {one for one in self._running if process_state(*one) in ("gone", "reused")}
+        ended = {
+            process for process in self._running if process_state(*process) in ("gone", "reused")
+        }
         self._running -= ended
         before, self._signs = self._signs, [_sign(file) for file in self._files]
         return bool(ended) or before != self._signs

@@ -96,9 +96,9 @@ def _is_zombie(pid: int) -> bool:
         return False
 
 
-def _may_compare(one: str, other: str) -> bool:
+def _may_compare(recorded: str, other: str) -> bool:
     """Whether both starts come from the same source, and name the boot that they count from."""
-    (start, _, boot), (other_start, _, other_boot) = one.rpartition("@"), other.rpartition("@")
+    (start, _, boot), (other_start, _, other_boot) = recorded.rpartition("@"), other.rpartition("@")
     is_alike = start.isdecimal() == other_start.isdecimal()
     return is_alike and (boot == "?") == (other_boot == "?")
 

@@ -215,7 +215,7 @@ class ProcessTree:
             if self.wait_for_end(_LOOK_SECONDS):
                 return
             if time.monotonic() > deadline:
-                names = ", ".join(f"{one.pid} ({one.name})" for one in living[:5])
+                names = ", ".join(f"{process.pid} ({process.name})" for process in living[:5])
                 raise Refused(
                     f"guard killed process {names}, but it has not ended within {_DEATH_SECONDS:g} s",
                     "it belongs to another user or hangs in the kernel: end it by hand, then try again",
@@ -223,11 +223,11 @@ class ProcessTree:
 
     def _kill(self, living: list[Stat]) -> None:
         # A pid is not given away while a group has it, so a group with a known member is the agent's.
-        for group in {one.group for one in living} & self._led:
+        for group in {process.group for process in living} & self._led:
             with suppress(ProcessLookupError, PermissionError):
                 os.killpg(group, signal.SIGKILL)
-        for one in living:
-            _signal(one, signal.SIGKILL)
+        for process in living:
+            _signal(process, signal.SIGKILL)
 
     def _alive(self, stats: Mapping[int, Stat]) -> set[int]:
         known = self._known.items()
@@ -240,8 +240,10 @@ class ProcessTree:
         while more:
             self._led |= more - not_its_own
             held = _memberships(stats, found) & self._led
-            members = {one.pid for one in stats.values() if held & {one.group, one.session}}
-            children = {one.pid for one in stats.values() if one.parent in found}
+            members = {
+                process.pid for process in stats.values() if held & {process.group, process.session}
+            }
+            children = {process.pid for process in stats.values() if process.parent in found}
             more = (members | children) - found - self._spared
             found = found | more
         self._known.update({pid: stats[pid].start for pid in found})
@@ -249,7 +251,7 @@ class ProcessTree:
 
 def _memberships(stats: Mapping[int, Stat], pids: Iterable[int]) -> set[int]:
     known = [stats[pid] for pid in pids if pid in stats]
-    return {led for one in known for led in (one.group, one.session)}
+    return {led for process in known for led in (process.group, process.session)}
 
 
 def _stats() -> dict[int, Stat]:

@@ -35,8 +35,8 @@ def handle_signals(
     if threading.current_thread() is not threading.main_thread():
         yield
         return
-    heard = [number for number in numbers if signal.getsignal(number) != signal.SIG_IGN]
-    before = {number: signal.signal(number, handler) for number in heard}
+    handled_numbers = [number for number in numbers if signal.getsignal(number) != signal.SIG_IGN]
+    before = {number: signal.signal(number, handler) for number in handled_numbers}
     try:
         yield
     finally:

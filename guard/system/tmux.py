@@ -74,7 +74,11 @@ class Server:
         """Find the session of this identity, whatever it is called now; the name counts only where no identity is known."""
         if identity is None:
             return self.sessions.get(name)
-        alike = (one for one in self.sessions.values() if is_same_session(one.identity, identity))
+        alike = (
+            session
+            for session in self.sessions.values()
+            if is_same_session(session.identity, identity)
+        )
         return next(alike, None)
 
 
@@ -111,19 +115,19 @@ def socket_path(socket: str | None, environ: Mapping[str, str] = os.environ) -> 
 def read_server(path: str) -> Server:
     """Read the server on this socket with its sessions; TmuxUnknown if tmux cannot tell whether there is one."""
     done = call_tmux(path, "list-panes", "-a", "-F", _ROW)
-    said = done.stderr.decode(errors="replace").strip()
+    message = done.stderr.decode(errors="replace").strip()
     if done.code is None:
         raise TmuxUnknown(f"tmux did not answer within {_SECONDS:g} s")
-    if done.code != 0 and _ABSENT.fullmatch(said):
-        return Server(True, {}, _pid(path)) if said in _EMPTY else Server(False, {})
+    if done.code != 0 and _ABSENT.fullmatch(message):
+        return Server(True, {}, _pid(path)) if message in _EMPTY else Server(False, {})
     # A server that does not let us in says so, and calls it a success.
-    if done.code != 0 or said:
-        raise TmuxUnknown(f"tmux failed: {_line(said) or f'exit code {done.code}'}")
+    if done.code != 0 or message:
+        raise TmuxUnknown(f"tmux failed: {_line(message) or f'exit code {done.code}'}")
     found: dict[str, Session] = {}
     starts: dict[int, str | None] = {}
     for row in done.stdout.decode(errors="replace").splitlines():
         _add(found, _session(row, path, starts))
-    pids = {one.server_pid for one in found.values()}
+    pids = {session.server_pid for session in found.values()}
     return Server(True, _mark_shared(found), pids.pop() if len(pids) == 1 else None)
 
 
@@ -134,8 +138,8 @@ def find_session(
     return read_server(socket_path(socket, environ)).sessions.get(session)
 
 
-def is_same_session(one: str, other: str) -> bool:
-    return _tmux_part(one) == _tmux_part(other)
+def is_same_session(identity: str, other: str) -> bool:
+    return _tmux_part(identity) == _tmux_part(other)
 
 
 def server_process(identity: str) -> tuple[int, str] | None:
@@ -169,9 +173,9 @@ def close_session(session: Session) -> None:
     done = call_tmux(
         session.socket_path, "if-shell", "-F", is_it, f"kill-session -t '{session.session_id}'"
     )
-    said = done.stderr.decode(errors="replace").strip()
-    if done.code is None or (said and not _ABSENT.fullmatch(said)):
-        raise TmuxUnknown(f"tmux did not close the session: {_line(said) or 'no answer'}")
+    message = done.stderr.decode(errors="replace").strip()
+    if done.code is None or (message and not _ABSENT.fullmatch(message)):
+        raise TmuxUnknown(f"tmux did not close the session: {_line(message) or 'no answer'}")
 
 
 def call_tmux(path: str, *words: str, stdin: bytes | None = None) -> Finished:
@@ -217,10 +221,10 @@ def _add(found: dict[str, Session], pane: Session) -> None:
 
 
 def _mark_shared(found: Mapping[str, Session]) -> dict[str, Session]:
-    times = Counter(pane for one in found.values() for pane in one.panes)
+    times = Counter(pane for session in found.values() for pane in session.panes)
     return {
-        name: replace(one, shared=frozenset(pane for pane in one.panes if times[pane] > 1))
-        for name, one in found.items()
+        name: replace(session, shared=frozenset(pane for pane in session.panes if times[pane] > 1))
+        for name, session in found.items()
     }
 
 
