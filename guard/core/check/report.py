@@ -169,8 +169,8 @@ def facts(seen: Evidence) -> Iterator[Fact]:
         yield Fact(source="team", fact=f"{seen.team.name}: {seen.team.active} active")
     for probe in seen.probes:
         answer, failed = probe.answer, f"failed ({probe.failure}): {probe.detail}"
-        said = f"says {answer.status}: {answer.message}" if answer else failed
-        yield Fact(source="probe", fact=said)
+        sentence = f"says {answer.status}: {answer.message}" if answer else failed
+        yield Fact(source="probe", fact=sentence)
     if seen.open_tasks is not None:
         yield Fact(source="tasks", fact=plural(seen.open_tasks, "open task"))
     if seen.rescue is not None:
@@ -206,8 +206,8 @@ def _work_tree(left: Uncommitted) -> Iterator[Fact]:
     yield Fact(source="work tree", fact=f"left: {', '.join(counts) or 'nothing'}{users}")
     if left.gone:
         names = f"{plural(len(left.gone), 'file')} that the user had changed before: {', '.join(left.gone[:3])}"
-        said = f"committed, set back or deleted since, {names}"
-        yield Fact(source="work tree", fact=said)
+        sentence = f"committed, set back or deleted since, {names}"
+        yield Fact(source="work tree", fact=sentence)
 
 
 def _output(seen: Evidence, output: Classification) -> str:

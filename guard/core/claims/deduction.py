@@ -30,7 +30,7 @@ def blocking_issue(why: str) -> Deduction:
 
 
 def score_lines(deductions: Iterable[Deduction]) -> tuple[ScoreLine, ...]:
-    return tuple(ScoreLine(points=one.points, why=one.why) for one in deductions)
+    return tuple(ScoreLine(points=deduction.points, why=deduction.why) for deduction in deductions)
 
 
 def short_name(text: str) -> str:

@@ -54,8 +54,8 @@ def _expand_braces(word: str) -> Iterator[str]:
     before, opened, rest = word.partition("{")
     inside, closed, after = rest.partition("}")
     if opened and closed and "," in inside and "{" not in after:
-        for one in islice(inside.split(","), 32):
-            yield from _find_path(before + one.strip() + after)
+        for choice in islice(inside.split(","), 32):
+            yield from _find_path(before + choice.strip() + after)
     else:
         yield from _find_path(word)
 
@@ -91,7 +91,8 @@ def _strip_edges(word: str) -> str:
 
 def _is_balanced(word: str) -> bool:
     return all(
-        word.count(one) == word.count(other) for one, other in zip(_OPEN, _CLOSE, strict=True)
+        word.count(opening) == word.count(closing)
+        for opening, closing in zip(_OPEN, _CLOSE, strict=True)
     )
 
 

@@ -46,8 +46,10 @@ def claimed_files(message: str) -> NamedFiles:
 
 def named_paths(message: str) -> tuple[str, ...]:
     # Each spelling counts, because any may be the one in the work tree.
-    said = dict.fromkeys(path for path, _ in _find_stances(message))
-    return tuple(dict.fromkeys(one for path in said for one in (path, *path_tails(path))))
+    paths = dict.fromkeys(path for path, _ in _find_stances(message))
+    return tuple(
+        dict.fromkeys(spelling for path in paths for spelling in (path, *path_tails(path)))
+    )
 
 
 def _find_stances(message: str) -> Iterator[tuple[str, Stance]]:
@@ -55,12 +57,12 @@ def _find_stances(message: str) -> Iterator[tuple[str, Stance]]:
     works = is_about_work(message)
     found = list(split_statements(message))
     for at, statement in enumerate(found):
-        said = list(split_words(statement.text))
+        words = list(split_words(statement.text))
         if statement.form == "code":
-            yield from _stances_of_code(statement.text, said, lead)
+            yield from _stances_of_code(statement.text, words, lead)
             continue
-        reader = _read(statement, said, lead, works=works)
-        lead = _lead_after(statement, said, reader, lead)
+        reader = _read(statement, words, lead, works=works)
+        lead = _lead_after(statement, words, reader, lead)
         if works and _LABEL.match(statement.text):
             yield from _stances_of_label(reader.stances(), statement)
             lead = "changed" if _is_described_list(found[at + 1 : at + 1 + _LOOK_AHEAD]) else lead
@@ -88,42 +90,42 @@ def _are_described(text: str) -> bool:
 
 
 def _is_described_list(following: Sequence[Statement]) -> bool:
-    items = list(takewhile(lambda one: one.form == "item", following))
-    return bool(items) and all(_are_described(one.text) for one in items if one.begins)
+    items = list(takewhile(lambda statement: statement.form == "item", following))
+    return bool(items) and all(_are_described(item.text) for item in items if item.begins)
 
 
 def _read(
-    statement: Statement, said: list[Word], lead: Stance | None, *, works: bool
+    statement: Statement, words: list[Word], lead: Stance | None, *, works: bool
 ) -> StatementReader:
-    inherited = lead if _inherits(statement, said) or lead == "supposed" else None
+    inherited = lead if _inherits(statement, words) or lead == "supposed" else None
     reader = StatementReader(inherited, works=works)
-    for word, following in zip_longest(said, said[1:]):
+    for word, following in zip_longest(words, words[1:]):
         reader.read(word, following)
     return reader
 
 
-def _inherits(statement: Statement, said: list[Word]) -> bool:
+def _inherits(statement: Statement, words: list[Word]) -> bool:
     # An item continues the statement above, and so does a line that begins with a path.
     if not statement.begins or statement.form == "heading":
         return False
     if statement.form == "item":
         return True
-    return _stands_alone(statement.text, said)
+    return _stands_alone(statement.text, words)
 
 
-def _stands_alone(text: str, said: list[Word]) -> bool:
+def _stands_alone(text: str, words: list[Word]) -> bool:
     # The line is a path, or a path with a note after it.
-    if not said or not said[0].paths:
+    if not words or not words[0].paths:
         return False
     after = text.split()[1:2]
-    return not after or bool(said[0].ends) or after[0][0] in _AFTER_PATH
+    return not after or bool(words[0].ends) or after[0][0] in _AFTER_PATH
 
 
 def _lead_after(
-    statement: Statement, said: list[Word], reader: StatementReader, lead: Stance | None
+    statement: Statement, words: list[Word], reader: StatementReader, lead: Stance | None
 ) -> Stance | None:
     # The stance holds for a list or block that may follow.
-    plain = {word.plain for word in said}
+    plain = {word.plain for word in words}
     if statement.form == "item" and not statement.introduces:
         return "changed" if plain & _FILES and plain & _CHANGES else lead
     if statement.introduces and plain & _TITLES and not reader.base:
@@ -132,12 +134,12 @@ def _lead_after(
 
 
 def _stances_of_code(
-    text: str, said: list[Word], lead: Stance | None
+    text: str, words: list[Word], lead: Stance | None
 ) -> Iterator[tuple[str, Stance]]:
     # Git's output shows changes; a listed path has the stance of the sentence above.
-    paths = [path for word in said for path in word.paths]
+    paths = [path for word in words for path in word.paths]
     if _STATUS.match(text):
         yield from ((path, "changed") for path in paths[-1:])
     else:
-        stance: Stance = (lead or "supposed") if _stands_alone(text, said) else "supposed"
+        stance: Stance = (lead or "supposed") if _stands_alone(text, words) else "supposed"
         yield from ((path, stance) for path in paths)

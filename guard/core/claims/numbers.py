@@ -86,7 +86,9 @@ class ClaimedNumbers(NamedTuple):
 def claimed_counts(message: str) -> ClaimedNumbers:
     """Return the largest numbers of changed files and of commits that a message claims."""
     texts = [
-        text for one in split_statements(message) if not _BETWEEN.search(text := one.text.lower())
+        text
+        for statement in split_statements(message)
+        if not _BETWEEN.search(text := statement.text.lower())
     ]
     files = max((count for text in texts for count in _find_numbers(_CHANGED, text)), default=0)
     commits = max((count for text in texts for count in _find_numbers(_COMMITS, text)), default=0)
@@ -96,7 +98,7 @@ def claimed_counts(message: str) -> ClaimedNumbers:
 
 
 def claimed_findings(message: str) -> int:
-    texts = (one.text.lower() for one in split_statements(message))
+    texts = (statement.text.lower() for statement in split_statements(message))
     return max((count for text in texts for count in _finding_counts(text)), default=0)
 
 

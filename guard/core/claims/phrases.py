@@ -115,7 +115,11 @@ _EVIDENCE_PATTERN = re.compile(rf"(?<![\w-])(?:{'|'.join(sorted(EVIDENCE_WORDS))
 
 def judged_texts(message: str) -> list[str]:
     # The wording of code blocks does not count.
-    return [one.text.lower() for one in split_statements(message) if one.form != "code"]
+    return [
+        statement.text.lower()
+        for statement in split_statements(message)
+        if statement.form != "code"
+    ]
 
 
 def evidence_words(texts: Sequence[str], more: Sequence[str]) -> tuple[str, ...]:

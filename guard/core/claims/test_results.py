@@ -35,17 +35,17 @@ def read_junit(data: bytes, *, whole: bool = True) -> Result | None:
 
 def read_pytest_failures(data: bytes) -> Result:
     # Pytest writes its `lastfailed` file only when the failures change.
-    told = _load_object(data)
-    return Result(None, "unreadable") if told is None else _from_failures(len(told))
+    failures = _load_object(data)
+    return Result(None, "unreadable") if failures is None else _from_failures(len(failures))
 
 
 def read_jest_cache(data: bytes, below: str) -> Result | None:
     """Read the last results of the tests whose path begins with `below`; return None if there are none."""
-    told = _load_object(data) or {}
-    runs = [one for name, one in told.items() if name.startswith(below)]
-    if not runs or not all(isinstance(one, list) and one for one in runs):
+    results = _load_object(data) or {}
+    runs = [run for name, run in results.items() if name.startswith(below)]
+    if not runs or not all(isinstance(run, list) and run for run in runs):
         return None
-    return _from_failures(sum(one[0] == _JEST_FAILED for one in runs))
+    return _from_failures(sum(run[0] == _JEST_FAILED for run in runs))
 
 
 def _from_failures(failed: int) -> Result:
@@ -54,7 +54,7 @@ def _from_failures(failed: int) -> Result:
 
 def _load_object(data: bytes) -> dict[str, Any] | None:
     try:
-        told = loads(data)
+        document = loads(data)
     except (ValueError, RecursionError):
         return None
-    return told if isinstance(told, dict) else None
+    return document if isinstance(document, dict) else None

@@ -74,8 +74,8 @@ def claimed_tests(message: str) -> RunClaim:
 
 
 def _clauses(message: str) -> Iterator[str]:
-    for one in split_statements(message):
-        yield from _CLAUSES.split(one.text.lower())
+    for statement in split_statements(message):
+        yield from _CLAUSES.split(statement.text.lower())
 
 
 class _Clause:
@@ -86,9 +86,9 @@ class _Clause:
         self._denied = self._supposed = self._by = 0
         self._other = _OTHER_CHECKS.search(text) is not None
         self._by_hand = _BY_HAND.search(text) is not None
-        said = list(split_words(text))
-        for number, word in enumerate(said):
-            self._read(word, said[number - 1].plain if number else "", said[number + 1 :])
+        words = list(split_words(text))
+        for number, word in enumerate(words):
+            self._read(word, words[number - 1].plain if number else "", words[number + 1 :])
         self._count(text)
 
     def _is_told(self) -> bool:

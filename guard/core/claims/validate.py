@@ -193,18 +193,18 @@ def message_layer(
     evidence: ClaimEvidence, settings: ClaimsSettings
 ) -> tuple[MessageValidation, list[Deduction]]:
     """Return layer 3: the wording of the message, and its claims that the evidence contradicts or does not support."""
-    said = MessageFacts() if evidence.silent else _read_message(evidence.message, settings)
-    missing = unsupported_files(said.files.changed, evidence)
-    deductions = list(_of_message(said, missing, evidence, settings))
-    known = said.tests.run and evidence.tests is not None
+    facts = MessageFacts() if evidence.silent else _read_message(evidence.message, settings)
+    missing = unsupported_files(facts.files.changed, evidence)
+    deductions = list(_of_message(facts, missing, evidence, settings))
+    known = facts.tests.run and evidence.tests is not None
     layer = MessageValidation(
         score=score_lines(deductions),
         length=len(evidence.message),
-        evidence_keywords_found=short_names(said.evidence),
-        suspicious_phrases_found=short_names(phrase.name for phrase in said.phrases),
-        claimed_files=short_names(said.files.changed),
+        evidence_keywords_found=short_names(facts.evidence),
+        suspicious_phrases_found=short_names(phrase.name for phrase in facts.phrases),
+        claimed_files=short_names(facts.files.changed),
         unsupported_files=short_names(missing),
-        claimed_tests=said.tests.run,
+        claimed_tests=facts.tests.run,
         tests_recorded=bool(evidence.tests) if known else None,
     )
     return layer, deductions
@@ -223,7 +223,7 @@ def _read_message(message: str, settings: ClaimsSettings) -> MessageFacts:
 
 
 def _of_message(
-    said: MessageFacts, missing: Sequence[str], evidence: ClaimEvidence, settings: ClaimsSettings
+    facts: MessageFacts, missing: Sequence[str], evidence: ClaimEvidence, settings: ClaimsSettings
 ) -> Iterator[Deduction]:
     if evidence.silent:
         yield warning(
@@ -234,20 +234,20 @@ def _of_message(
     if length < settings.min_message_length:
         least = f"expected at least {settings.min_message_length}"
         yield warning(_SHORT, f"The message has only {plural(length, 'character')} - {least}")
-    if not said.evidence:
+    if not facts.evidence:
         yield warning(
             _NO_EVIDENCE, "No word of evidence in the message, such as created, fixed or verified"
         )
     if _is_vague(evidence.message):
         yield warning(_VAGUE, "The message names nothing: no file, no number, no command")
-    for phrase in said.phrases:
+    for phrase in facts.phrases:
         why = f"The message {_SUSPICIONS[phrase.sort]}: {phrase.name}"
         yield warning(_COSTS[phrase.sort], why)
-    yield from compare_files(missing, said.files.named, evidence)
-    yield from compare_counts(said.counts, evidence)
+    yield from compare_files(missing, facts.files.named, evidence)
+    yield from compare_counts(facts.counts, evidence)
     required = settings.requirement(evidence.agent_type)
-    yield from compare_tests(said.tests, evidence, required.tests > 0)
-    yield from compare_findings(said.findings, evidence, required.findings > 0)
+    yield from compare_tests(facts.tests, evidence, required.tests > 0)
+    yield from compare_findings(facts.findings, evidence, required.findings > 0)
 
 
 def _is_vague(message: str) -> bool:
@@ -290,7 +290,7 @@ def _of_time(speed: Speed, elapsed: float, settings: ClaimsSettings) -> Iterator
 
 def _of_updates(evidence: ClaimEvidence, settings: ClaimsSettings) -> Iterator[Deduction]:
     if evidence.updates < settings.min_updates:
-        told = plural(evidence.updates, "progress update")
-        yield warning(_FEW, f"Only {told} - expected at least {settings.min_updates}")
+        updates = plural(evidence.updates, "progress update")
+        yield warning(_FEW, f"Only {updates} - expected at least {settings.min_updates}")
     if evidence.updates and not evidence.working_updates and settings.min_updates:
         yield warning(_NEVER_WORKING, "No update said that it was at work")

@@ -92,7 +92,7 @@ class Board:
             getattr(board, name).update(dict.fromkeys(getattr(document, name)))
         for name, key in _KEYED.items():
             listed = getattr(document, name)
-            getattr(board, name).update({getattr(one, key): one for one in listed})
+            getattr(board, name).update({getattr(entry, key): entry for entry in listed})
         board.link(tasks)
         return board
 
@@ -100,7 +100,9 @@ class Board:
         self.tasks = {task.id: task for task in tasks}
         self.dependents, self.rank = dependents_by_task(self.tasks.values()), None
         self.missing = {
-            task.id: {one for one in task.depends if one not in self.completed_tasks}
+            task.id: {
+                dependency for dependency in task.depends if dependency not in self.completed_tasks
+            }
             for task in self.tasks.values()
         }
 
@@ -117,13 +119,13 @@ class Board:
 
     def complete(self, task_id: str) -> None:
         self.completed_tasks[task_id] = None
-        for one in self.dependents.get(task_id, ()):
-            self.missing[one].discard(task_id)
+        for dependent in self.dependents.get(task_id, ()):
+            self.missing[dependent].discard(task_id)
 
     def reopen(self, task_id: str) -> None:
         self.completed_tasks.pop(task_id, None)
-        for one in self.dependents.get(task_id, ()):
-            self.missing[one].add(task_id)
+        for dependent in self.dependents.get(task_id, ()):
+            self.missing[dependent].add(task_id)
         self.plan_complete = False
 
     def title(self, task_id: str | None) -> str:
@@ -190,7 +192,9 @@ class Board:
                 continue
             if missing:
                 blocked[task_id] = tuple(
-                    one for one in self.tasks[task_id].depends if one in missing
+                    dependency
+                    for dependency in self.tasks[task_id].depends
+                    if dependency in missing
                 )
             else:
                 free.append(task_id)
@@ -241,9 +245,17 @@ _KEYED = {
     "outbox": "item_id",
 }
 _INNER = ("tasks", "dependents", "missing", "rank", "own")
-_AS_IN_THE_DOCUMENT = [one for one in fields(Board) if one.name not in (*_LISTS, *_KEYED, *_INNER)]
-_MAPS = tuple(one.name for one in _AS_IN_THE_DOCUMENT if one.default_factory is dict)
-_PLAIN = tuple(one.name for one in _AS_IN_THE_DOCUMENT if one.name not in _MAPS)
+_AS_IN_THE_DOCUMENT = [
+    board_field
+    for board_field in fields(Board)
+    if board_field.name not in (*_LISTS, *_KEYED, *_INNER)
+]
+_MAPS = tuple(
+    board_field.name for board_field in _AS_IN_THE_DOCUMENT if board_field.default_factory is dict
+)
+_PLAIN = tuple(
+    board_field.name for board_field in _AS_IN_THE_DOCUMENT if board_field.name not in _MAPS
+)
 
 E = TypeVar("E", bound=PlanEvent)
 Changes = dict[type[PlanEvent], Callable[[Board, Any], None]]

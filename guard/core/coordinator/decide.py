@@ -60,8 +60,8 @@ def load_plan(
             "keep these tasks in the plan until they are done",
         )
     lost = {run.agent_id for run in state.active_supporting_agents.values()}
-    lost |= {one.agent_id for one in state.pending_delegation_requests}
-    lost -= {one.agent_id for one in supporting_agents}
+    lost |= {delegation.agent_id for delegation in state.pending_delegation_requests}
+    lost -= {agent.agent_id for agent in supporting_agents}
     if lost:
         raise NotAllowed(
             "support_under_way",
@@ -185,7 +185,9 @@ def _all_requests() -> dict[str, RequestKind[Any]]:
     found: dict[str, RequestKind[Any]] = {}
     for names in (globals(), *map(vars, (decide_tasks, decide_agents, decide_support))):
         kinds = [value for value in names.values() if isinstance(value, RequestKind)]
-        found |= {event.model_fields["type"].default: one for one in kinds for event in one.events}
+        found |= {
+            event.model_fields["type"].default: kind for kind in kinds for event in kind.events
+        }
     return found
 
 
@@ -222,9 +224,9 @@ def rollback_order(state: Coordinator, task_id: str, *, cascade: bool) -> Rollba
         )
         return RollbackOrder((), refusal)
     order = (*dependents, task_id)
-    for one in order:
-        if one not in state.task_commits:
-            return _refuse_rollback(one, "no_commit_recorded")
+    for ordered_id in order:
+        if ordered_id not in state.task_commits:
+            return _refuse_rollback(ordered_id, "no_commit_recorded")
     return RollbackOrder(order)
 
 
@@ -235,4 +237,6 @@ def _refuse_rollback(task_id: str, reason: str) -> RollbackOrder:
 def _completed_dependents(state: Coordinator, task_id: str) -> tuple[str, ...]:
     # Direct and indirect dependents; the last completed one first.
     found = downstream_of(task_id, dependents_by_task(state.tasks))
-    return tuple(one for one in reversed(state.completed_tasks) if one in found)
+    return tuple(
+        completed_id for completed_id in reversed(state.completed_tasks) if completed_id in found
+    )

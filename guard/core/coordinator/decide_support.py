@@ -155,7 +155,7 @@ def delegate_request(
     """Give a request to a supporting agent of the plan, or queue it while the agent has too many."""
     known = _known_support(state, agent_id)
     if known is None:
-        names = ", ".join(one.agent_id for one in state.supporting_agents[:10]) or "none"
+        names = ", ".join(agent.agent_id for agent in state.supporting_agents[:10]) or "none"
         raise NotAllowed(
             "unknown_supporting_agent",
             f"the plan has no supporting agent {agent_id}; it has {names}",
@@ -180,7 +180,7 @@ def delegate_request(
 
 
 def _known_support(state: Coordinator, agent_id: str | None) -> KnownSupport | None:
-    return next((one for one in state.supporting_agents if one.agent_id == agent_id), None)
+    return next((agent for agent in state.supporting_agents if agent.agent_id == agent_id), None)
 
 
 def _place(
@@ -204,7 +204,11 @@ def _run_count(state: Coordinator, agent_id: str, ended_run: str | None) -> int:
 
 
 def _queue(state: Coordinator, agent_id: str) -> list[Delegation]:
-    return [one for one in state.pending_delegation_requests if one.agent_id == agent_id]
+    return [
+        delegation
+        for delegation in state.pending_delegation_requests
+        if delegation.agent_id == agent_id
+    ]
 
 
 def _start_run(
@@ -242,8 +246,14 @@ def _start_queued(
     busy = _run_count(state, run.agent_id, run_id)
     room = max(0, terms.limits.max_concurrent_per_agent - busy)
     return [
-        _start_run(state, _order_of(one, run.agent_id), one.request_id, terms, offset + number)
-        for number, one in enumerate(_queue(state, run.agent_id)[:room])
+        _start_run(
+            state,
+            _order_of(delegation, run.agent_id),
+            delegation.request_id,
+            terms,
+            offset + number,
+        )
+        for number, delegation in enumerate(_queue(state, run.agent_id)[:room])
     ]
 
 
@@ -313,10 +323,10 @@ def suggest_support(state: Coordinator, task_id: str) -> tuple[str, ...]:
     task = state.task(task_id)
     title = task.title.casefold() if task else ""
     known = state.supporting_agents
-    by_task = [one.agent_id for one in known if task_id in one.applicable_tasks]
+    by_task = [agent.agent_id for agent in known if task_id in agent.applicable_tasks]
     by_word = [
-        one.agent_id
-        for one in known
-        if any(word and word.casefold() in title for word in one.keyword_triggers)
+        agent.agent_id
+        for agent in known
+        if any(word and word.casefold() in title for word in agent.keyword_triggers)
     ]
     return tuple(dict.fromkeys([*by_task, *by_word]))

@@ -59,7 +59,9 @@ def _refuse_unless_free(state: Coordinator, task_id: str) -> None:
         return
     name = state.task_name(task_id)
     if place == "blocked":
-        waits = ", ".join(state.task_name(one) for one in state.blocked_tasks[task_id][:5])
+        waits = ", ".join(
+            state.task_name(dependency) for dependency in state.blocked_tasks[task_id][:5]
+        )
         raise NotAllowed("task_blocked", f"task {name} waits for {waits}", SHOW)
     if place == "in_progress":
         work = state.work(task_id)
@@ -262,7 +264,9 @@ def base_of(state: Coordinator, task_id: str) -> str | None:
     work = state.work(task_id)
     if work is None:
         return None
-    since = [one for one in state.task_commits.values() if one.completed_at > work.dispatched_at]
+    since = [
+        commit for commit in state.task_commits.values() if commit.completed_at > work.dispatched_at
+    ]
     return since[-1].commit_sha if since else work.base_sha
 
 

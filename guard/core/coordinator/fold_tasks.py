@@ -16,13 +16,13 @@ def _load_plan(board: Board, event: task_events.PlanLoaded) -> None:
     board.plan_file = event.plan_file
     board.link(event.tasks)
     board.supporting_agents = tuple(
-        entry_from(entries.KnownSupport, one, created_at=event.at)
-        for one in event.supporting_agents
+        entry_from(entries.KnownSupport, agent, created_at=event.at)
+        for agent in event.supporting_agents
     )
     for place in (board.in_progress_tasks, board.pending_audit, board.pending_expansions):
-        for task_id in [one for one in place if one not in board.tasks]:
+        for task_id in [placed_id for placed_id in place if placed_id not in board.tasks]:
             place.pop(task_id)
-    if any(one not in board.completed_tasks for one in board.tasks):
+    if any(task_id not in board.completed_tasks for task_id in board.tasks):
         board.plan_complete = False
 
 
@@ -124,7 +124,7 @@ def _relieve(board: Board) -> None:
     # A verdict on the infrastructure ends the agents that repaired or audited it.
     board.health_audit_due = False
     agents = board.active_agents
-    for agent_id in [one for one, agent in agents.items() if agent.type in ON_THE_INFRASTRUCTURE]:
+    for agent_id in [key for key, agent in agents.items() if agent.type in ON_THE_INFRASTRUCTURE]:
         del agents[agent_id]
 
 
@@ -163,7 +163,7 @@ def _resume_agent(board: Board, event: task_events.AgentResumesWithGuidance) -> 
     if question is None:
         return
     others = board.pending_divine_questions.values()
-    if not any(one.agent_id == event.agent_id for one in others):
+    if not any(other.agent_id == event.agent_id for other in others):
         _set_waiting(board, event.agent_id, waits=False)
         board.change("active_agents", event.agent_id, **time_of(event))
     if question.about != "expansion":

@@ -159,10 +159,10 @@ def next_text(report: PlanNextReport) -> str:
 def outbox_text(report: PlanOutboxReport, state: Coordinator) -> str:
     names = task_names(state)
     lines = [
-        f"{one.item_id}  {one.kind}  {one.agent_id}"
-        + (f"  task {names.get(one.task_id, one.task_id)}" if one.task_id else "")
-        + (f": {one.text.splitlines()[0]}" if one.text.strip() else "")
-        for one in report.items
+        f"{item.item_id}  {item.kind}  {item.agent_id}"
+        + (f"  task {names.get(item.task_id, item.task_id)}" if item.task_id else "")
+        + (f": {item.text.splitlines()[0]}" if item.text.strip() else "")
+        for item in report.items
     ]
     return "\n".join(map(escape, lines)) or "the outbox is empty"
 
@@ -180,7 +180,10 @@ def state_text(state: Coordinator, now: datetime) -> str:
         *_work_lines(state, names),
         *_waiting_lines(state, names),
     ]
-    lines += [f"{one.question_id} asks: {one.question}" for one in state.pending_divine_questions]
+    lines += [
+        f"{question.question_id} asks: {question.question}"
+        for question in state.pending_divine_questions
+    ]
     if state.infrastructure_blocked:
         lines.append(f"the infrastructure is blocked: {state.infrastructure_issue}")
     if state.outbox:
@@ -217,9 +220,9 @@ def _waiting_lines(state: Coordinator, names: Mapping[str, str]) -> Iterator[str
     if state.pending_delegation_requests:
         yield f"{plural(len(state.pending_delegation_requests), 'request')} for help in the queue"
     if state.next_available_tasks:
-        yield f"next: {', '.join(names.get(one, one) for one in state.next_available_tasks)}"
+        yield f"next: {', '.join(names.get(task_id, task_id) for task_id in state.next_available_tasks)}"
     for task_id, waits in list(state.blocked_tasks.items())[:_SHOWN]:
-        awaited = ", ".join(names.get(one, one) for one in waits[:5])
+        awaited = ", ".join(names.get(awaited_id, awaited_id) for awaited_id in waits[:5])
         yield f"blocked: {names.get(task_id, task_id)} waits for {awaited}"
     if len(state.blocked_tasks) > _SHOWN:
         yield f"blocked: {len(state.blocked_tasks) - _SHOWN} more"
@@ -256,8 +259,8 @@ def ingest_text(report: PlanIngestReport) -> str:
         return f"{report.agent_id} gave no signal"
     lines = [f"{report.agent_id} gave {plural(len(report.signals), 'signal')}"]
     lines += [
-        f"line {one.line}: {one.kind}{escape(f' of {one.task}' if one.task else '')}: "
-        f"{one.outcome.replace('_', ' ')}{escape(f', {one.detail}' if one.detail else '')}"
-        for one in report.signals
+        f"line {signal.line}: {signal.kind}{escape(f' of {signal.task}' if signal.task else '')}: "
+        f"{signal.outcome.replace('_', ' ')}{escape(f', {signal.detail}' if signal.detail else '')}"
+        for signal in report.signals
     ]
     return "\n".join(lines)

@@ -81,24 +81,26 @@ class Coordinator(ViewDocument):
     tasks: tuple[PlanTask, ...]
 
     def task(self, task_id: str) -> PlanTask | None:
-        return next((one for one in self.tasks if one.id == task_id), None)
+        return next((task for task in self.tasks if task.id == task_id), None)
 
     def work(self, task_id: str) -> entries.TaskInProgress | None:
-        return next((one for one in self.in_progress_tasks if one.task_id == task_id), None)
+        return next((work for work in self.in_progress_tasks if work.task_id == task_id), None)
 
     def places(self) -> dict[str, entries.Place]:
         places: dict[str, entries.Place] = {task.id: "available" for task in self.tasks}
-        places |= {one: "completed" for one in self.completed_tasks if one in places}
+        places |= {task_id: "completed" for task_id in self.completed_tasks if task_id in places}
         places |= dict.fromkeys(self.blocked_tasks, "blocked")
         places |= dict.fromkeys(self.pending_expansions, "pending_expansion")
-        return places | {one.task_id: "in_progress" for one in self.in_progress_tasks}
+        return places | {work.task_id: "in_progress" for work in self.in_progress_tasks}
 
     def place(self, task_id: str) -> entries.Place | None:
         return self.places().get(task_id)
 
     def question(self, question_id: str) -> entries.OpenQuestion | None:
         questions = self.pending_divine_questions
-        return next((one for one in questions if one.question_id == question_id), None)
+        return next(
+            (question for question in questions if question.question_id == question_id), None
+        )
 
     def task_name(self, task_id: str) -> str:
         """Return the task's name in the plan; its id if the plan no longer has it."""
@@ -171,5 +173,5 @@ def waiting_work(state: Coordinator | None) -> frozenset[tuple[str, str]]:
     """Return the tasks, with their developers, that wait for an audit or an answer."""
     work = state.in_progress_tasks if state is not None else ()
     return frozenset(
-        (one.task_id, one.developer_id) for one in work if one.status != "implementing"
+        (entry.task_id, entry.developer_id) for entry in work if entry.status != "implementing"
     )

@@ -57,8 +57,8 @@ def tick(
     events = list(_end_times(state, terms, is_at_work))
     if fills:
         now = fold_onto(state, *events) if events else state
-        lost = [one.task_id for one in events if one.type == "agent_timeout"]
-        first = [one for one in lost if one is not None]
+        lost = [event.task_id for event in events if event.type == "agent_timeout"]
+        first = [task_id for task_id in lost if task_id is not None]
         events += terms.after(len(events)).events(_fill_places(now, terms, first))
     return tuple(events)
 
@@ -158,13 +158,19 @@ def _actors(
     # Audits come first, then tasks to do again, then new tasks.
     free = terms.limits.active_developers - state.active_actor_count
     limit = terms.limits.redispatch_limit
-    spent = {one for one, setback in state.setbacks.items() if setback.attempts > limit}
+    spent = {task_id for task_id, setback in state.setbacks.items() if setback.attempts > limit}
     audited = set(state.active_auditors.values())
-    audits = [one for one in state.pending_audit if one not in audited and one not in spent]
-    idle = [one.task_id for one in state.in_progress_tasks if is_idle(state, one)]
-    again = [one for one in first if one in state.available_tasks]
+    audits = [
+        task_id
+        for task_id in state.pending_audit
+        if task_id not in audited and task_id not in spent
+    ]
+    idle = [work.task_id for work in state.in_progress_tasks if is_idle(state, work)]
+    again = [task_id for task_id in first if task_id in state.available_tasks]
     tasks = [
-        one for one in dict.fromkeys([*again, *idle, *state.available_tasks]) if one not in spent
+        task_id
+        for task_id in dict.fromkeys([*again, *idle, *state.available_tasks])
+        if task_id not in spent
     ]
     for task_id in audits[: max(0, free)]:
         yield auditor_draft(task_id, names.new("auditor"), terms, to_start=True)
@@ -177,10 +183,10 @@ def _analysts(state: Coordinator, terms: DecisionTerms, names: _Names) -> Iterat
     free = terms.limits.active_developers - len(state.active_business_analysts)
     limit = terms.limits.redispatch_limit
     waiting = [
-        one
-        for one, analyst in state.pending_expansions.items()
+        task_id
+        for task_id, analyst in state.pending_expansions.items()
         if analyst == NEEDS_EXPANSION
-        and not (one in state.setbacks and state.setbacks[one].attempts > limit)
+        and not (task_id in state.setbacks and state.setbacks[task_id].attempts > limit)
     ]
     for task_id in waiting[: max(0, free)]:
         yield analyst_draft(task_id, names.new("business_analyst"), terms, to_start=True)

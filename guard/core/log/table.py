@@ -123,8 +123,10 @@ def views_of(event: type[BaseEvent]) -> "tuple[ViewKind[Any, Any], ...]":
 @cache
 def _classes(module: str) -> dict[str, type[BaseEvent]]:
     found = vars(import_module(module)).values()
-    events = (one for one in found if isinstance(one, type) and issubclass(one, BaseEvent))
-    return {one.model_fields["type"].default: one for one in events if one.__module__ == module}
+    events = (value for value in found if isinstance(value, type) and issubclass(value, BaseEvent))
+    return {
+        event.model_fields["type"].default: event for event in events if event.__module__ == module
+    }
 
 
 def _view_kind(place: str) -> "ViewKind[Any, Any]":

@@ -35,10 +35,10 @@ def read_json(text: str) -> PlanDraft:
         draft.complain(0, f"the key {quote_name(key)} is not known (known: {', '.join(_ROOT)})")
     lines = _lines_of_elements(text)
     for key, read in (("tasks", _read_task), ("supporting_agents", _read_agent)):
-        for at, one in enumerate(_list(draft, document, key)):
+        for at, element in enumerate(_list(draft, document, key)):
             line = lines[key, at]
-            if isinstance(one, dict):
-                read(draft, line, one)
+            if isinstance(element, dict):
+                read(draft, line, element)
             else:
                 draft.complain(line, f'an element of "{key}" is no object')
     return draft
@@ -52,18 +52,18 @@ def _list(draft: PlanDraft, document: Mapping[str, Any], key: str) -> list[Any]:
     return []
 
 
-def _read_task(draft: PlanDraft, line: int, one: Mapping[str, Any]) -> None:
-    for key in one.keys() - set(_TASK):
+def _read_task(draft: PlanDraft, line: int, task: Mapping[str, Any]) -> None:
+    for key in task.keys() - set(_TASK):
         draft.complain(line, f"the key {quote_name(key)} is not known (known: {', '.join(_TASK)})")
-    name = one.get("id")
+    name = task.get("id")
     if not isinstance(name, str) or not normalize_name(name) or len(name) > MOST_NAME:
         draft.complain(line, f'a task has no "id": a text of 1 to {MOST_NAME} characters')
         return
-    title = one.get("title", "")
+    title = task.get("title", "")
     if not isinstance(title, str):
         draft.complain(line, f"the title of {quote_name(name)} is no text")
         title = ""
-    ticked = one.get("ticked", False)
+    ticked = task.get("ticked", False)
     if not isinstance(ticked, bool):
         draft.complain(line, f'"ticked" of {quote_name(name)} is neither true nor false')
     draft.tasks.append(
@@ -71,24 +71,24 @@ def _read_task(draft: PlanDraft, line: int, one: Mapping[str, Any]) -> None:
             line=line,
             name=normalize_name(name),
             title=" ".join(title.split()),
-            depends=_depends(draft, line, name, one.get("depends", [])),
-            priority=draft.check_priority(line, one.get("priority", 0)),
+            depends=_depends(draft, line, name, task.get("depends", [])),
+            priority=draft.check_priority(line, task.get("priority", 0)),
             ticked=ticked is True,
         )
     )
 
 
 def _depends(draft: PlanDraft, line: int, name: str, depends: object) -> tuple[str, ...]:
-    if isinstance(depends, list) and all(isinstance(one, str) for one in depends):
-        return tuple(normalize_name(one) for one in depends)
+    if isinstance(depends, list) and all(isinstance(dependency, str) for dependency in depends):
+        return tuple(normalize_name(dependency) for dependency in depends)
     draft.complain(line, f'"depends" of {quote_name(name)} is no list of texts')
     return ()
 
 
-def _read_agent(draft: PlanDraft, line: int, one: Mapping[str, Any]) -> None:
+def _read_agent(draft: PlanDraft, line: int, agent: Mapping[str, Any]) -> None:
     fields: dict[str, Any] = {
         key: tuple(value) if isinstance(value, list) else value
-        for key, value in one.items()
+        for key, value in agent.items()
         if key not in _NO_FIELD
     }
     unknown = fields.keys() - SupportingAgent.model_fields.keys()

@@ -64,13 +64,13 @@ def _task(draft: PlanDraft, box: Box, name: str, title: str, within: int | None)
     found = list(_DETAILS.finditer(title))
     if found:
         title, details = _details(draft, box.line, title, found[-1])
-    depends = [normalize_name(one) for one in details.get("depends", "").split(",")]
+    depends = [normalize_name(dependency) for dependency in details.get("depends", "").split(",")]
     priority = details.get("priority", "0")
     return TaskDraft(
         line=box.line,
         name=name,
         title=title,
-        depends=tuple(one for one in depends if one),
+        depends=tuple(dependency for dependency in depends if dependency),
         priority=draft.check_priority(
             box.line, int(priority) if _PRIORITY.fullmatch(priority) else priority
         ),
@@ -125,8 +125,8 @@ def _read_property(
     elif field in agent:
         draft.complain(line, f"a second {quote_name(key)} of one supporting agent")
     elif field in _LISTS:
-        parts = (normalize_name(one) for one in utf8_text(value).split(","))
-        agent[field] = tuple(one for one in parts if one)
+        parts = (normalize_name(part) for part in utf8_text(value).split(","))
+        agent[field] = tuple(part for part in parts if part)
     else:
         agent[field] = utf8_text(value)
 

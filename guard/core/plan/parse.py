@@ -112,7 +112,7 @@ def _dependencies(draft: PlanDraft, known: Mapping[str, str]) -> dict[str, tuple
 def _refuse_cycles(draft: PlanDraft, depends: Mapping[str, tuple[str, ...]]) -> None:
     tasks = {make_id(task.name): task for task in reversed(draft.tasks)}
     for cycle in islice(cycles(depends), _MOST_CYCLES):
-        names = [tasks[one].name for one in (*cycle, cycle[0])]
+        names = [tasks[task_id].name for task_id in (*cycle, cycle[0])]
         if len(names) > _MOST_NAMED:
             half = _MOST_NAMED // 2
             names = [*names[:half], f"… {len(names) - _MOST_NAMED} more …", *names[-half:]]
@@ -142,27 +142,30 @@ def cycles(depends: Mapping[str, Sequence[str]]) -> Iterator[tuple[str, ...]]:
 
 def _supporting_agents(draft: PlanDraft, known: Mapping[str, str]) -> Iterator[SupportingAgent]:
     seen: dict[str, SupportDraft] = {}
-    for one in draft.supporting:
-        fields = {**one.fields, "applicable_tasks": tuple(_applicable_tasks(draft, one, known))}
+    for support in draft.supporting:
+        fields = {
+            **support.fields,
+            "applicable_tasks": tuple(_applicable_tasks(draft, support, known)),
+        }
         try:
             agent = SupportingAgent.model_validate(fields)
         except ValidationError as error:
-            draft.complain(one.line, f"a supporting agent: {first_problem(error)}")
+            draft.complain(support.line, f"a supporting agent: {first_problem(error)}")
             continue
-        earlier = seen.setdefault(agent.agent_id, one)
-        if earlier is not one:
+        earlier = seen.setdefault(agent.agent_id, support)
+        if earlier is not support:
             where = f"as the one in line {earlier.line}"
-            draft.complain(one.line, f"a second supporting agent {agent.agent_id}, {where}")
+            draft.complain(support.line, f"a second supporting agent {agent.agent_id}, {where}")
         yield agent
 
 
 def _applicable_tasks(
-    draft: PlanDraft, one: SupportDraft, known: Mapping[str, str]
+    draft: PlanDraft, support: SupportDraft, known: Mapping[str, str]
 ) -> Iterable[str]:
-    for name in one.fields.get("applicable_tasks", ()):
+    for name in support.fields.get("applicable_tasks", ()):
         if isinstance(name, str) and normalize_name(name) in known:
             yield known[normalize_name(name)]
         else:
             draft.complain(
-                one.line, f"a supporting agent is for {quote_name(str(name))}, which is no task"
+                support.line, f"a supporting agent is for {quote_name(str(name))}, which is no task"
             )

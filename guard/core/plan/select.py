@@ -40,7 +40,7 @@ def downstream_of(task_id: str, dependents: Mapping[str, Sequence[str]]) -> set[
     found: set[str] = set()
     ahead = [task_id]
     while ahead:
-        new = [one for one in dependents.get(ahead.pop(), ()) if one not in found]
+        new = [dependent for dependent in dependents.get(ahead.pop(), ()) if dependent not in found]
         found.update(new)
         ahead += new
     return found
@@ -66,17 +66,18 @@ def _dependents_first(tasks: Sequence[PlanTask]) -> tuple[list[int], list[list[i
     # Returns the positions of the tasks, each after all that wait for it, and for each task its direct dependents.
     places = {task.id: place for place, task in enumerate(tasks)}
     depends = [
-        [places[one] for one in dict.fromkeys(task.depends) if one in places] for task in tasks
+        [places[needed_id] for needed_id in dict.fromkeys(task.depends) if needed_id in places]
+        for task in tasks
     ]
     dependents: list[list[int]] = [[] for _ in tasks]
     for place, needed in enumerate(depends):
-        for one in needed:
-            dependents[one].append(place)
+        for dependency in needed:
+            dependents[dependency].append(place)
     waiting = [len(found) for found in dependents]
     order = [place for place, count in enumerate(waiting) if not count]
     for place in order:
-        for one in depends[place]:
-            waiting[one] -= 1
-            if not waiting[one]:
-                order.append(one)
+        for dependency in depends[place]:
+            waiting[dependency] -= 1
+            if not waiting[dependency]:
+                order.append(dependency)
     return order, dependents

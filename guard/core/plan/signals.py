@@ -120,7 +120,7 @@ class SignalFields:
     def confidence(self) -> Confidence | None:
         word = self.first("confidence")
         known: tuple[Confidence, ...] = ("HIGH", "MEDIUM", "LOW")
-        return next((one for one in known if one == word.upper()), None)
+        return next((level for level in known if level == word.upper()), None)
 
     def add(self, name: str, value: str) -> None:
         # Only a list of files has commas between its values.

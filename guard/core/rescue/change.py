@@ -132,7 +132,7 @@ class PathParts(NamedTuple):
     @property
     def parts(self) -> tuple[str, ...]:
         """The folders that say where in the project it is, the others left out."""
-        return tuple(one for one in self.folders if not _TRANSPARENT.fullmatch(one))
+        return tuple(folder for folder in self.folders if not _TRANSPARENT.fullmatch(folder))
 
 
 def parse_path(path: bytes) -> PathParts:
@@ -172,7 +172,7 @@ def scope(parts: Sequence[str]) -> str | None:
     for holder, inside in pairwise(parts):
         if holder in _MEMBERS:
             return _as_scope(inside)
-    named = [one for one in parts if one not in _MEMBERS]
+    named = [part for part in parts if part not in _MEMBERS]
     return _as_scope(named[-1]) if named else None
 
 

@@ -60,7 +60,9 @@ _EXTRA = {
         re.compile(rf"(?P<indent>)(?:pub[ \t]+)?const[ \t]+(?P<name>{_WORD})[ \t]*=[ \t]*struct"),
     ),
 }
-_BY_EXTENSION = {one: patterns for many, patterns in _EXTRA.items() for one in many.split()}
+_BY_EXTENSION = {
+    extension: patterns for many, patterns in _EXTRA.items() for extension in many.split()
+}
 _NO_NAMES = re.compile(
     r"of|that|is|for|the|an?|to|in|and|with|which|this|tests?|if|while|switch|catch|return|main|constructor|default|setUp"
 )
@@ -75,8 +77,8 @@ _NO_TOPICS = re.compile(
 )
 _VERSION = r"[\^~<>=*!]*[ \t]*v?\d|[\^~<>=*!]{1,3}|workspace:|npm:|file:|git|latest"
 _PACKAGE = tuple(
-    re.compile(one)
-    for one in (
+    re.compile(pattern)
+    for pattern in (
         rf'\s*"(?P<name>[@\w./-]+)"\s*:\s*"(?:{_VERSION})',
         r'\s*[\w-]*(?:=\s*\[)?\s*"(?P<name>[A-Za-z][\w.-]*)(?:\[[\w, -]*\])?\s*[<>=~!]=?',
         rf'\s*"?(?P<name>[A-Za-z][\w.-]*)"?\s*=\s*(?:"(?:{_VERSION})|\{{.*(?:version|path|git|workspace)\s*=)',
@@ -102,7 +104,7 @@ def declared_names(extension: str, text: bytes) -> tuple[str, ...]:
         name = match["name"] if match else ""
         if match and not _NO_NAMES.fullmatch(name) and len(name) <= _LONGEST_NAME:
             found.append((match["indent"], name))
-    public = [one for one in found if not one[1].startswith("_")]
+    public = [declaration for declaration in found if not declaration[1].startswith("_")]
     outer = [name for indent, name in public if not indent] or [name for _indent, name in public]
     return tuple(islice(dict.fromkeys(outer), MOST_NAMES))
 
@@ -166,14 +168,14 @@ _INDENT_COUNTS = re.compile(
 
 def is_fix(pieces: Sequence[ChangedFile]) -> bool:
     """Tell whether a small change to existing code says of itself, or by its tests, that it fixes something."""
-    texts = [one.change.added.decode(errors="replace").split("\n") for one in pieces]
-    code = [one.place.role == "source" for one in pieces]
+    texts = [piece.change.added.decode(errors="replace").split("\n") for piece in pieces]
+    code = [piece.place.role == "source" for piece in pieces]
     if sum(len(lines) for lines, is_code in zip(texts, code, strict=True) if is_code) > _MOST_LINES:
         return False
     return any(
-        _NAMED_FIX.search(one.place.path)
+        _NAMED_FIX.search(piece.place.path)
         or any(map(_TESTS_FIX.search if not is_code else _says_fix, _short(lines)))
-        for one, lines, is_code in zip(pieces, texts, code, strict=True)
+        for piece, lines, is_code in zip(pieces, texts, code, strict=True)
     )
 
 

@@ -42,8 +42,8 @@ def write_subject(kind: CommitKind, pieces: Sequence[ChangedFile]) -> str:
 
 def _scope(kind: CommitKind, pieces: Sequence[ChangedFile]) -> str | None:
     """The scope; tests and generated files follow the code that they belong to."""
-    code = [one for one in pieces if one.place.role in ("source", "migration")]
-    parts = common_parts([one.place.parts for one in code or pieces])
+    code = [piece for piece in pieces if piece.place.role in ("source", "migration")]
+    parts = common_parts([piece.place.parts for piece in code or pieces])
     return member(parts) if kind in ("docs", "config", "ci") else scope(parts)
 
 
@@ -63,8 +63,8 @@ def _enumerate(names: Sequence[str], room: int) -> str:
 
 def _files(pieces: Sequence[ChangedFile]) -> list[str]:
     """Files by their names; one whose name says nothing together with its folder."""
-    telling = [one for one in pieces if one.change.added or one.place.stem != "__init__"]
-    places = [one.place for one in telling or pieces]
+    telling = [piece for piece in pieces if piece.change.added or piece.place.stem != "__init__"]
+    places = [piece.place for piece in telling or pieces]
     return list(dict.fromkeys(_name(place.folders, place.name) for place in places))
 
 
@@ -77,12 +77,12 @@ def _name(folders: Sequence[str], name: str) -> str:
 def _by_letter(type_: CommitType, pieces: Sequence[ChangedFile], changing: str = "update") -> Text:
     """Name files of the most important kind of change: added, renamed, changed, deleted."""
     for letter, verb in (("A", "add"), ("R", "rename"), ("M", changing), ("D", "remove")):
-        these = [one for one in pieces if one.change.letter == letter]
+        these = [piece for piece in pieces if piece.change.letter == letter]
         if these and letter == "R":
             return _renames(these, type_)
-        roles = {one.place.role for one in these}
+        roles = {piece.place.role for piece in these}
         if len(these) > _MOST_NAMES and roles <= {"fixture", "asset", "generated"}:
-            to = "/".join(common_parts([one.place.folders for one in these]))
+            to = "/".join(common_parts([piece.place.folders for piece in these]))
             return type_, verb, [f"{len(these)} files"], f" in {escape(to)}" if to else ""
         if these:
             return type_, verb, _files(these), ""
@@ -90,7 +90,11 @@ def _by_letter(type_: CommitType, pieces: Sequence[ChangedFile], changing: str =
 
 
 def _renames(pieces: Sequence[ChangedFile], type_: CommitType = "refactor") -> Text:
-    moved = [one for one in pieces if one.change.letter == "R" and one.change.old_path is not None]
+    moved = [
+        piece
+        for piece in pieces
+        if piece.change.letter == "R" and piece.change.old_path is not None
+    ]
     if not moved:
         return _by_letter(type_, pieces)
     old, new = parse_path(moved[0].change.old_path or b""), moved[0].place
@@ -98,16 +102,16 @@ def _renames(pieces: Sequence[ChangedFile], type_: CommitType = "refactor") -> T
     if old.name != new.name:
         names = [_name(old.folders, old.name)]
         return type_, "rename", names, f" to {_name(new.folders, new.name)}{rest}"
-    to = "/".join(common_parts([one.place.folders for one in moved])) or "the root"
+    to = "/".join(common_parts([piece.place.folders for piece in moved])) or "the root"
     return type_, "move", _files(moved), f" to {escape(to)}" if len(to) < _LONGEST_NAME else ""
 
 
 def _build(pieces: Sequence[ChangedFile]) -> Text:
-    manifests = [one for one in pieces if one.place.role == "manifest"]
-    if not manifests or any(one.change.letter in "AR" for one in manifests):
+    manifests = [piece for piece in pieces if piece.place.role == "manifest"]
+    if not manifests or any(piece.change.letter in "AR" for piece in manifests):
         return _by_letter("build", manifests or pieces)
-    added = [name for one in manifests for name in package_names(one.change.added)]
-    removed = [name for one in manifests for name in package_names(one.change.removed)]
+    added = [name for piece in manifests for name in package_names(piece.change.added)]
+    removed = [name for piece in manifests for name in package_names(piece.change.removed)]
     return _by_names("build", added, removed, 1) or _by_letter("build", manifests)
 
 
@@ -125,16 +129,16 @@ def _by_names(
 
 
 def _code(pieces: Sequence[ChangedFile]) -> Text:
-    code = [one for one in pieces if one.place.role == "source"] or [
-        one for one in pieces if one.place.role not in ("test", "fixture")
+    code = [piece for piece in pieces if piece.place.role == "source"] or [
+        piece for piece in pieces if piece.place.role not in ("test", "fixture")
     ]
-    new = [one for one in code if one.change.letter == "A"]
+    new = [piece for piece in code if piece.change.letter == "A"]
     if new:
         return _new_code(new)
-    if all(one.change.letter == "D" for one in code):
+    if all(piece.change.letter == "D" for piece in code):
         return _by_letter("chore", code)
-    added = [name for one in code for name in _declared_in(one, one.change.added)]
-    removed = [name for one in code for name in _declared_in(one, one.change.removed)]
+    added = [name for piece in code for name in _declared_in(piece, piece.change.added)]
+    removed = [name for piece in code for name in _declared_in(piece, piece.change.removed)]
     if is_fix(pieces):
         both = [name for name in dict.fromkeys(added) if name in removed]
         return "fix", "correct", both or _files(code), ""
@@ -144,17 +148,21 @@ def _code(pieces: Sequence[ChangedFile]) -> Text:
 
 def _migrations(pieces: Sequence[ChangedFile]) -> Text | None:
     new = [
-        one.place for one in pieces if one.place.role == "migration" and one.change.letter == "A"
+        piece.place
+        for piece in pieces
+        if piece.place.role == "migration" and piece.change.letter == "A"
     ]
-    steps = [one.folders[-1] if one.stem == "migration" else one.stem for one in new]
+    steps = [place.folders[-1] if place.stem == "migration" else place.stem for place in new]
     return ("feat", "add migration", [_name((), step) for step in steps], "") if steps else None
 
 
 def _new_code(new: Sequence[ChangedFile]) -> Text:
     """Name new names if they are few, else new files."""
-    names = list(dict.fromkeys(name for one in new for name in _declared_in(one, one.change.added)))
+    names = list(
+        dict.fromkeys(name for piece in new for name in _declared_in(piece, piece.change.added))
+    )
     files = _files(new)
-    if len({one.place.stem for one in new}) <= len(names) <= _MOST_NAMES:
+    if len({piece.place.stem for piece in new}) <= len(names) <= _MOST_NAMES:
         return "feat", "add", names, ""
     if len(files) == 1 and names:
         return "feat", "add", files, f" with {_enumerate(names, _MOST_NAMES * 10)}"
@@ -163,28 +171,30 @@ def _new_code(new: Sequence[ChangedFile]) -> Text:
 
 def _type_of(code: Sequence[ChangedFile]) -> CommitType:
     """Pictures and the like are no feature of their own."""
-    return "feat" if any(one.place.role in ("source", "migration") for one in code) else "chore"
+    return "feat" if any(piece.place.role in ("source", "migration") for piece in code) else "chore"
 
 
-def _declared_in(one: ChangedFile, text: bytes) -> tuple[str, ...]:
-    return declared_names(one.place.name.rpartition(".")[2], text)
+def _declared_in(piece: ChangedFile, text: bytes) -> tuple[str, ...]:
+    return declared_names(piece.place.name.rpartition(".")[2], text)
 
 
 def _tests(pieces: Sequence[ChangedFile]) -> Text:
-    tests = [one for one in pieces if one.place.role == "test" and one.change.letter in "AM"]
-    covered = [one.place.tested for one in tests if one.place.says_what_it_tests]
+    tests = [
+        piece for piece in pieces if piece.place.role == "test" and piece.change.letter in "AM"
+    ]
+    covered = [piece.place.tested for piece in tests if piece.place.says_what_it_tests]
     if covered:
-        return "test", "cover", [_name((), one) for one in dict.fromkeys(covered)], ""
+        return "test", "cover", [_name((), stem) for stem in dict.fromkeys(covered)], ""
     return _by_letter("test", tests or pieces)
 
 
 def _docs(pieces: Sequence[ChangedFile]) -> Text:
-    modified = [one for one in pieces if one.change.letter == "M"]
-    for one in modified if len(modified) == len(pieces) else ():
-        was = headings(one.change.removed)
-        topics = [topic for topic in headings(one.change.added) if topic not in was]
+    modified = [piece for piece in pieces if piece.change.letter == "M"]
+    for piece in modified if len(modified) == len(pieces) else ():
+        was = headings(piece.change.removed)
+        topics = [topic for topic in headings(piece.change.added) if topic not in was]
         if topics:
-            return "docs", "describe", topics[:2], f" in {_files([one])[0]}"
+            return "docs", "describe", topics[:2], f" in {_files([piece])[0]}"
     return _by_letter("docs", pieces)
 
 

@@ -33,8 +33,8 @@ class _Unit(NamedTuple):
 
     @property
     def parts(self) -> tuple[str, ...]:
-        code = [one.place.parts for one in self.pieces if one.place.role == "source"]
-        return common_parts(code or [one.place.parts for one in self.pieces])
+        code = [piece.place.parts for piece in self.pieces if piece.place.role == "source"]
+        return common_parts(code or [piece.place.parts for piece in self.pieces])
 
     @property
     def sort(self) -> str:
@@ -42,11 +42,11 @@ class _Unit(NamedTuple):
         if self.kind in ("build", "docs"):
             return member(self.parts) or ""
         if self.kind == "tests":
-            return "" if any(one.place.role == "test" for one in self.pieces) else "data"
+            return "" if any(piece.place.role == "test" for piece in self.pieces) else "data"
         if self.kind != "code":
             return ""
-        code = [one for one in self.pieces if one.place.role in ("source", "migration")]
-        letters = {one.change.letter for one in code}
+        code = [piece for piece in self.pieces if piece.place.role in ("source", "migration")]
+        letters = {piece.change.letter for piece in code}
         if not code or "A" in letters:
             return "new" if code else "other"
         return "deleted" if letters == {"D"} else "fixed" if is_fix(self.pieces) else "changed"
@@ -54,7 +54,7 @@ class _Unit(NamedTuple):
     @property
     def stands_alone(self) -> bool:
         """A new module with its tests is a commit of its own."""
-        roles = {one.place.role for one in self.pieces}
+        roles = {piece.place.role for piece in self.pieces}
         return self.sort == "new" and self.kind == "code" and "test" in roles
 
 
@@ -71,8 +71,8 @@ _COARSER: tuple[Key, ...] = (
 def group_changes(changes: Sequence[Changed]) -> list[Group]:
     """Put every change in exactly one commit, in the order in which they are to be made."""
     pieces = [parse_change(change) for change in sorted(changes, key=_order)]
-    layout = [one.place.role == "source" and is_layout(one.change) for one in pieces]
-    others = [one for one, is_style in zip(pieces, layout, strict=True) if not is_style]
+    layout = [piece.place.role == "source" and is_layout(piece.change) for piece in pieces]
+    others = [piece for piece, is_style in zip(pieces, layout, strict=True) if not is_style]
     units = [_Unit(_kind(together), tuple(together)) for together in link_changes(others)]
     units += [_Unit("style", tuple(compress(pieces, layout)))] if any(layout) else []
     units = _limit(_merge(units, _natural))
@@ -88,7 +88,9 @@ def untangle(groups: Sequence[Group]) -> list[Group]:
         return at if joined[at] == at else top(joined[at])
 
     for at, group in enumerate(groups):
-        places |= {path: at for one in group.changes for path in (one.path, one.old_path) if path}
+        places |= {
+            path: at for change in group.changes for path in (change.path, change.old_path) if path
+        }
     for path, at in places.items():
         for folder in folders_above(path):
             if folder in places:
@@ -113,19 +115,19 @@ def _order(change: Changed) -> tuple[bytes, ...]:
 
 
 def _turn(unit: _Unit) -> tuple[int, bytes]:
-    return KINDS.index(unit.kind), min(one.change.path for one in unit.pieces)
+    return KINDS.index(unit.kind), min(piece.change.path for piece in unit.pieces)
 
 
 def _group(unit: _Unit) -> Group:
-    pieces = sorted(unit.pieces, key=lambda one: _order(one.change))
-    body = list_lines([one.change.line for one in pieces])
-    return Group(write_subject(unit.kind, pieces), body, tuple(one.change for one in pieces))
+    pieces = sorted(unit.pieces, key=lambda piece: _order(piece.change))
+    body = list_lines([piece.change.line for piece in pieces])
+    return Group(write_subject(unit.kind, pieces), body, tuple(piece.change for piece in pieces))
 
 
 def _kind(together: Sequence[ChangedFile]) -> CommitKind:
-    roles = {one.place.role for one in together}
+    roles = {piece.place.role for piece in together}
     if roles & {"source", "generated", "migration", "asset"}:
-        letters = {one.change.letter for one in together if one.place.role == "source"}
+        letters = {piece.change.letter for piece in together if piece.place.role == "source"}
         return "renames" if "R" in letters and "A" not in letters else "code"
     if roles & {"manifest", "lock"}:
         return "build"
@@ -150,7 +152,7 @@ def _merge(units: Sequence[_Unit], key: Key) -> list[_Unit]:
 
 
 def _together(many: Sequence[_Unit]) -> _Unit:
-    return _Unit(many[0].kind, tuple(one for unit in many for one in unit.pieces))
+    return _Unit(many[0].kind, tuple(piece for unit in many for piece in unit.pieces))
 
 
 def _limit(units: list[_Unit]) -> list[_Unit]:

@@ -51,14 +51,14 @@ def link_changes(pieces: Sequence[ChangedFile]) -> list[list[ChangedFile]]:
         return at
 
     by_role: Roles = defaultdict(list)
-    for at, one in enumerate(pieces):
-        by_role[one.place.role].append(at)
+    for at, piece in enumerate(pieces):
+        by_role[piece.place.role].append(at)
     for link in chain(*(rule(pieces, by_role) for rule in _RULES)):
         low, high = sorted(map(top, link))
         above[high] = low
     sets = defaultdict(list)
-    for at, one in enumerate(pieces):
-        sets[top(at)].append(one)
+    for at, piece in enumerate(pieces):
+        sets[top(at)].append(piece)
     return list(sets.values())
 
 
@@ -69,7 +69,7 @@ def _tests(pieces: Sequence[ChangedFile], roles: Roles) -> Iterator[Link]:
         test, known = pieces[at].place, sources[pieces[at].change.letter == "D"]
         keys = map(_key, (*_shorter(test.tested), *test.parts[-1:]))
         found = (_nearest(pieces, known[key], test) for key in keys if key in known)
-        source = next((one for one in found if one is not None), None)
+        source = next((candidate for candidate in found if candidate is not None), None)
         if source is not None:
             yield at, source
 
@@ -175,14 +175,14 @@ def _migrations(pieces: Sequence[ChangedFile], roles: Roles) -> Iterator[Link]:
     for at in roles["migration"]:
         folders = pieces[at].place.folders
         above = (folders[:depth] for depth in range(len(folders), -1, -1))
-        model = next((models[one] for one in above if one in models), None)
+        model = next((models[prefix] for prefix in above if prefix in models), None)
         if model is not None:
             yield at, model
 
 
 def _renamed(pieces: Sequence[ChangedFile], roles: Roles) -> Iterator[Link]:
     """What named the file by its old name, and now by its new one, changed because of the rename."""
-    renamed = [at for at, one in enumerate(pieces) if one.change.letter == "R"]
+    renamed = [at for at, piece in enumerate(pieces) if piece.change.letter == "R"]
     if not renamed:
         return
     added: dict[bytes, set[int]] = defaultdict(set)
@@ -195,11 +195,11 @@ def _renamed(pieces: Sequence[ChangedFile], roles: Roles) -> Iterator[Link]:
         old, new = parse_path(pieces[at].change.old_path or b""), pieces[at].place
         was = _telling_words(old) - _telling_words(new)
         now = _telling_words(new) - _telling_words(old)
-        yield from ((at, one) for one in sorted(_any(removed, was) & _any(added, now)))
+        yield from ((at, referrer) for referrer in sorted(_any(removed, was) & _any(added, now)))
 
 
 def _telling_words(place: PathParts) -> set[bytes]:
-    return {one.encode(errors="replace") for one in (place.stem, *place.parts) if len(one) > 2}
+    return {word.encode(errors="replace") for word in (place.stem, *place.parts) if len(word) > 2}
 
 
 def _any(index: dict[bytes, set[int]], words: Iterable[bytes]) -> set[int]:

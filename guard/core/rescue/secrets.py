@@ -69,7 +69,7 @@ def find_added_secrets(data: bytes, before: bytes) -> list[Hit]:
     added = (secret for secret in find_secrets(data) if secret.value not in known)
     hits: dict[Hit, None] = {}
     text, line, counted = _as_utf8(data), 1, 0
-    for secret in sorted(islice(added, _MOST_HITS), key=lambda one: one.offset):
+    for secret in sorted(islice(added, _MOST_HITS), key=lambda secret: secret.offset):
         line += text.count(b"\n", counted, secret.offset)
         counted = secret.offset
         hits[Hit(secret.rule, line)] = None

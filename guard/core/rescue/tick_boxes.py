@@ -147,10 +147,10 @@ def _indent(line: str) -> int:
 def _paths(text: str) -> list[str]:
     text = _URL.sub(" ", text)
     quoted = [found[2].strip() for found in _BACKTICKED.finditer(text)]
-    whole = [one for one in quoted if _PATH.fullmatch(_PLACE_BEHIND.sub("", one))]
+    whole = [span for span in quoted if _PATH.fullmatch(_PLACE_BEHIND.sub("", span))]
     rest = _BOLD.sub(r"\2", _BACKTICKED.sub(_unquote, text))
     bare = [found[0].rstrip(".,-") for found in _BARE.finditer(rest)]
-    paths = (_PLACE_BEHIND.sub("", one).removeprefix("./") for one in (*whole, *bare))
+    paths = (_PLACE_BEHIND.sub("", path).removeprefix("./") for path in (*whole, *bare))
     return [path for path in paths if path.strip("/.") and not _PROSE.fullmatch(path)]
 
 

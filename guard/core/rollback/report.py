@@ -82,7 +82,7 @@ def _sentence(state: Coordinator, fields: Mapping[str, object]) -> str:
         "no_commit_recorded": f"no commit of {task} was recorded when it passed its audit",
     }
     first = dependents[:10] if isinstance(dependents, tuple) else ()
-    named = ", ".join(state.task_name(one) for one in first)
+    named = ", ".join(state.task_name(dependent) for dependent in first)
     built = f"completed tasks depend on {task}: {named}; --cascade rolls them back first"
     return fit_line(words.get(str(fields["reason"]), built))
 
@@ -129,5 +129,5 @@ def report_repeated(begun: RollbackStarted, *, dry: bool) -> RollbackReport:
 
 def aborted_tasks(before: Coordinator, now: Coordinator | None) -> tuple[str, ...]:
     """Tasks that were in progress, and are not any more because what they were built on is gone."""
-    still = {one.task_id for one in now.in_progress_tasks} if now else set()
-    return tuple(one.task_id for one in before.in_progress_tasks if one.task_id not in still)
+    still = {work.task_id for work in now.in_progress_tasks} if now else set()
+    return tuple(work.task_id for work in before.in_progress_tasks if work.task_id not in still)

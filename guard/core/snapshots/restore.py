@@ -44,19 +44,19 @@ def is_asked_for(path: bytes, wanted: Collection[bytes]) -> bool:
     return (
         not wanted
         or b"" in wanted
-        or any(path == one or path.startswith(one + b"/") for one in wanted)
+        or any(path == wanted_path or path.startswith(wanted_path + b"/") for wanted_path in wanted)
     )
 
 
 def refuse_unknown(wanted: Sequence[bytes], paths: Collection[bytes]) -> None:
     names = {_text(path) for path in paths}
-    for one in wanted:
-        if one and not any(is_asked_for(path, [one]) for path in paths):
-            near = get_close_matches(_text(one), names, n=_MOST_NEAR, cutoff=0.5)
-            same_name = [n for n in sorted(names) if n.rpartition("/")[2] == _text(one)]
+    for wanted_path in wanted:
+        if wanted_path and not any(is_asked_for(path, [wanted_path]) for path in paths):
+            near = get_close_matches(_text(wanted_path), names, n=_MOST_NEAR, cutoff=0.5)
+            same_name = [n for n in sorted(names) if n.rpartition("/")[2] == _text(wanted_path)]
             meant = [path_line(_bytes(name)) for name in (same_name or near)[:_MOST_NEAR]]
             raise UnknownPath(
-                f"the snapshot has no {path_line(one)}"
+                f"the snapshot has no {path_line(wanted_path)}"
                 + (f"; did you mean {', '.join(meant)}?" if meant else "")
             )
 

@@ -28,20 +28,22 @@ def fates(
     seen: dict[str, int] = {}
     begun: set[str] = set()
     found: dict[str, Fate] = {}
-    for one in reversed(held):
-        if one.at is None:
-            found[one.id] = "unreadable"
+    for snapshot in reversed(held):
+        if snapshot.at is None:
+            found[snapshot.id] = "unreadable"
             continue
-        rank = seen[one.worktree] = seen.get(one.worktree, 0) + 1
-        found[one.id] = _fate(one, rank, keep_snapshots, young=now - one.at < youth)
-        if one.baseline and one.worktree not in begun:
-            begun.add(one.worktree)
-            found[one.id] = "baseline" if found[one.id] in ("young", "due") else found[one.id]
+        rank = seen[snapshot.worktree] = seen.get(snapshot.worktree, 0) + 1
+        found[snapshot.id] = _fate(snapshot, rank, keep_snapshots, young=now - snapshot.at < youth)
+        if snapshot.baseline and snapshot.worktree not in begun:
+            begun.add(snapshot.worktree)
+            found[snapshot.id] = (
+                "baseline" if found[snapshot.id] in ("young", "due") else found[snapshot.id]
+            )
     return found
 
 
-def _fate(one: SnapshotFacts, rank: int, keep_snapshots: int, *, young: bool) -> Fate:
-    if one.unpromoted:
+def _fate(snapshot: SnapshotFacts, rank: int, keep_snapshots: int, *, young: bool) -> Fate:
+    if snapshot.unpromoted:
         return "unpromoted"
     if rank == 1:
         return "newest"
@@ -54,7 +56,7 @@ def due_ids(
     held: Sequence[SnapshotFacts], *, keep_snapshots: int, keep_days: float, now: datetime
 ) -> tuple[str, ...]:
     found = fates(held, keep_snapshots=keep_snapshots, keep_days=keep_days, now=now)
-    return tuple(one.id for one in held if found[one.id] == "due")
+    return tuple(snapshot.id for snapshot in held if found[snapshot.id] == "due")
 
 
 def slack(keep_snapshots: int) -> int:

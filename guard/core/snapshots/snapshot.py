@@ -132,7 +132,7 @@ class Manifest(Frozen):
 
 def list_skipped(skipped: Sequence[Skipped]) -> tuple[Line, ...]:
     """Skipped paths as lines; one more line says how many are not listed."""
-    lines = [fit_line(f"{escape(one.path)[:400]}: {one.why}") for one in skipped[:MOST_NAMED]]
+    lines = [fit_line(f"{escape(entry.path)[:400]}: {entry.why}") for entry in skipped[:MOST_NAMED]]
     more = len(skipped) - len(lines)
     return (*lines, f"and {plural(more, 'more path')}") if more else tuple(lines)
 
