@@ -13,7 +13,9 @@ _STEPS = {b"[": 1, b"{": 1, b"]": -1, b"}": -1}
 def loads(data: bytes) -> Any:
     """Parse JSON with unique keys, no NaN and bounded depth; raise ValueError otherwise."""
     _refuse_depth(data)
-    value = json.loads(data.decode(), object_pairs_hook=_once, parse_constant=_refuse_constant)
+    value = json.loads(
+        data.decode(), object_pairs_hook=_refuse_repeated_keys, parse_constant=_refuse_constant
+    )
     if _SURROGATE.search(data):
         json.dumps(value, ensure_ascii=False).encode()
     return value
@@ -28,7 +30,7 @@ def _refuse_depth(data: bytes) -> None:
             raise ValueError(f"nested more than {MOST_DEPTH} deep")
 
 
-def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def _refuse_repeated_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for name, value in pairs:
         if name in found:

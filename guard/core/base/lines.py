@@ -54,7 +54,7 @@ class Lines:
 
     def end(self) -> Iterator[bytes]:
         if self._document:
-            yield from self._abandoned(self._document)
+            yield from self._abandon_document(self._document)
         yield from self._complete()
 
     def _in_lines(self, data: bytes) -> Generator[bytes, None, bytes]:
@@ -66,11 +66,11 @@ class Lines:
                     yield piece
                 continue
             self._append(piece)
-            if opening := self._opening(b"\n"):
+            if opening := self._open_document(b"\n"):
                 return opening + b"\n".join([*whole[number:], last])
             yield from self._complete()
         self._append(last)
-        return self._opening(b"")
+        return self._open_document(b"")
 
     def _append(self, piece: bytes) -> None:
         self._too_long = self._too_long or len(self._pending) + len(piece) > self._longest
@@ -90,7 +90,7 @@ class Lines:
                 self._documents = 0
             yield whole
 
-    def _opening(self, end: bytes) -> bytes:
+    def _open_document(self, end: bytes) -> bytes:
         # If the pending bytes begin a document, they are read again as a document.
         if not self._documents or not self._pending.startswith(_OPENERS):
             return b""
@@ -111,10 +111,10 @@ class Lines:
             self.passed_over += document.passed_over
             self._document = None
         elif document.is_hopeless:
-            yield from self._abandoned(document)
+            yield from self._abandon_document(document)
         return rest
 
-    def _abandoned(self, document: "_Document") -> Iterator[bytes]:
+    def _abandon_document(self, document: "_Document") -> Iterator[bytes]:
         self._document = None
         self.passed_over += document.passed_over
         self._documents = 0

@@ -45,7 +45,7 @@ def plain_lines(
             continue
         indent = len(line) - len(line.lstrip())
         if ends is None:
-            ends, is_fence = _opened(text, counts=indent <= up_to, marked=up_to > 0)
+            ends, is_fence = _block_end(text, counts=indent <= up_to, marked=up_to > 0)
             # In any list item, a fence ends at its own indent or at an indent that is too small for code.
             deepest = min(up_to, max(indent, _CODE_INDENT - 1))
             outside[number] = ends is None
@@ -54,7 +54,7 @@ def plain_lines(
     return outside
 
 
-def _opened(text: str, *, counts: bool, marked: bool) -> tuple[re.Pattern[str] | None, bool]:
+def _block_end(text: str, *, counts: bool, marked: bool) -> tuple[re.Pattern[str] | None, bool]:
     markers = _MARKERS.match(text) if marked else None
     fence = _FENCE.match(text, markers.end() if markers else 0)
     if fence:

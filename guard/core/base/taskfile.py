@@ -189,7 +189,7 @@ class _Scanner:
         return rest, column + width + space
 
     def _read_text(self, text: str, column: int) -> None:
-        self._verbatim = _verbatim(text, column)
+        self._verbatim = _verbatim_block(text, column)
         is_html, is_rule = _HTML.match(text), _is_rule(text, 0)
         if self._verbatim or is_html or self._read_heading(text) or is_rule or text[0] == ">":
             self._paragraph = False
@@ -230,7 +230,7 @@ class _Scanner:
         self._boxes[-1] = number
 
 
-def _verbatim(text: str, column: int) -> _Verbatim | None:
+def _verbatim_block(text: str, column: int) -> _Verbatim | None:
     # None if the block ends in the same line.
     fence = _FENCE.match(text)
     if fence:

@@ -66,7 +66,7 @@ class StatementReader:
         self._before = [*self._before[-1:], word.plain + word.ends]
 
     @property
-    def _last(self) -> str:
+    def _last_word(self) -> str:
         return self._before[-1] if self._before else ""
 
     def stances(self) -> list[tuple[str, Stance]]:
@@ -95,7 +95,7 @@ class StatementReader:
         if plain in UNTOUCHED:
             self._mark(range(len(self.found)), "supposed")
         noted = plain in NOTED or (plain == "done" and self._works)
-        if noted and (word.in_brackets or self._last.endswith(":")):
+        if noted and (word.in_brackets or self._last_word.endswith(":")):
             self._mark(self._recent, "supposed" if self._supposed or self._denied else "changed")
         for kind in KINDS.get(plain, ()):
             if kind in ("changed", "begun", "noun"):
@@ -127,11 +127,11 @@ class StatementReader:
         if plain == "now" and self._recent and not self._auxiliary and not self._supposed:
             self._mark(self._recent, "changed")
         self._article = (self._article or plain in _DETERMINERS) and plain not in AUXILIARY
-        if plain == "longer" and self._last == "no":
+        if plain == "longer" and self._last_word == "no":
             self._mark(self._recent, "changed")
         if plain == "now" and following is None:
             self._mark(self._open, "changed")
-        if plain in OCCASIONS and self._last in ONCE:
+        if plain in OCCASIONS and self._last_word in ONCE:
             self._mark(range(len(self.found)), "named")
         if plain in ("which", "that") and self._recent:
             self._relative = True
@@ -157,9 +157,13 @@ class StatementReader:
             return True
         if kind == "noun" or (self.lead == "supposed" and kind == "begun"):
             return False
-        if self._last == "to":
+        if self._last_word == "to":
             return self._before[0] in _HELPERS
-        return self._last in _BEFORE_BEGUN or not self._last or self._last.endswith((",", ":"))
+        return (
+            self._last_word in _BEFORE_BEGUN
+            or not self._last_word
+            or self._last_word.endswith((",", ":"))
+        )
 
     def _change(self, verb: str) -> None:
         stance: Stance = "supposed" if self._denied or self._supposed else "changed"

@@ -91,7 +91,7 @@ class _Clause:
             self._read(word, words[number - 1].plain if number else "", words[number + 1 :])
         self._count(text)
 
-    def _is_told(self) -> bool:
+    def _is_asserted(self) -> bool:
         return not self._denied and not self._supposed
 
     def _read(self, word: Word, before: str, after: list[Word]) -> None:
@@ -111,7 +111,7 @@ class _Clause:
         self._pass_on(word)
 
     def _see(self) -> None:
-        if self._is_told():
+        if self._is_asserted():
             self.run |= self._ran
             self.passed |= self._checked and self._by > 0
         self.seen = True
@@ -120,23 +120,23 @@ class _Clause:
         if plain in CHANGED:
             self._ran = False
         if plain in _RAN or (plain in ("run", "rerun") and before in _RUN):
-            self._ran = self._is_told()
+            self._ran = self._is_asserted()
             self.run |= self._ran and self.seen and not self._other
         if plain in _CHECKED:
-            self._checked = self._is_told()
+            self._checked = self._is_asserted()
             self.run |= plain == "tested" and self._checked and not self._by_hand
 
     def _succeed(self, plain: str, after: list[Word]) -> None:
         if plain in ("pass", "passed", "passing") and after and after[0].plain in _OBJECTS:
             return
         near = any(word.plain in _TESTS for word in after[:3])
-        if self._is_told() and (self.seen or near or (self._any and plain in _PASSES)):
+        if self._is_asserted() and (self.seen or near or (self._any and plain in _PASSES)):
             self.passed = True
 
     def _fail(self, before: str) -> None:
         if before == "0" or (self._denied and self.seen):
             self.passed |= self.seen
-        elif self._is_told():
+        elif self._is_asserted():
             self.failing |= self.seen
 
     def _pass_on(self, word: Word) -> None:
@@ -156,7 +156,7 @@ class _Clause:
             r"(?<![\w.-])[1-9]\d{0,5} (?:tests? )?(?:failed|failures?|failing)(?![\w-])", text
         ):
             self.failing = self.run = True
-        elif _COUNTED.search(text) or (self.seen and _OF_ALL.search(text) and self._is_told()):
+        elif _COUNTED.search(text) or (self.seen and _OF_ALL.search(text) and self._is_asserted()):
             self.passed = True
 
 

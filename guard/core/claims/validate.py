@@ -164,20 +164,20 @@ def _is_enough(count: int | None, required: int) -> bool | None:
 def _of_type(
     evidence: ClaimEvidence, required: Requirement, files: int | None, tests: int | None
 ) -> Iterator[Deduction]:
-    def only(count: int, what: str, least: int) -> str:
+    def explain_shortage(count: int, what: str, least: int) -> str:
         kind = short_name(evidence.agent_type)
         return f"Only {plural(count, what)} - expected of type {kind}: at least {least}"
 
     if _is_enough(files, required.files) is False:
-        why = only(files or 0, "modified file", required.files)
+        why = explain_shortage(files or 0, "modified file", required.files)
         yield warning(FAILED, why) if files else blocking_issue(why)
     if _is_enough(evidence.findings, required.findings) is False:
-        why = only(evidence.findings, "recorded finding", required.findings)
+        why = explain_shortage(evidence.findings, "recorded finding", required.findings)
         written = report_files(evidence.changes.files) if evidence.changes else ()
         found = f"{why}; {short_name(written[0])} may hold some" if written else why
         yield warning(_IN_A_FILE if written else FAILED, found)
     if _is_enough(tests, required.tests) is False:
-        yield warning(FAILED, only(tests or 0, "recorded test run", required.tests))
+        yield warning(FAILED, explain_shortage(tests or 0, "recorded test run", required.tests))
 
 
 class MessageFacts(NamedTuple):

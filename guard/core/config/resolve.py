@@ -120,11 +120,11 @@ def _leaves(source: SettingSource, known: Mapping[str, Knob]) -> Iterator[tuple[
             pairs = [(name, value)]
         for key, inner in pairs:
             if key not in known:
-                raise BadSetting(f"{source.origin}: {_unknown(key, known, sections)}")
+                raise BadSetting(f"{source.origin}: {_explain_unknown_key(key, known, sections)}")
             yield key, inner
 
 
-def _unknown(key: str, known: Mapping[str, Knob], sections: set[str]) -> str:
+def _explain_unknown_key(key: str, known: Mapping[str, Knob], sections: set[str]) -> str:
     if key in sections:
         return f"{key} is a section: it has keys, not a value"
     last = key.rpartition(".")[2]

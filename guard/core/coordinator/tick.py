@@ -133,10 +133,10 @@ class _Names:
     def __init__(self, state: Coordinator) -> None:
         self._taken, self._number = state.active_agents, state.names_given
 
-    def new(self, kind: str) -> str:
+    def next_name(self, kind: str) -> str:
         self._number += 1
         name = f"{_STEMS[kind]}-{self._number}"
-        return name if name not in self._taken else self.new(kind)
+        return name if name not in self._taken else self.next_name(kind)
 
 
 def _repairs(state: Coordinator, terms: DecisionTerms, names: _Names) -> list[Draft]:
@@ -147,9 +147,9 @@ def _repairs(state: Coordinator, terms: DecisionTerms, names: _Names) -> list[Dr
     if at_it & {"remediation", "health_auditor"} or spent or lost:
         return []
     if state.health_audit_due:
-        return [auditor_draft(None, names.new("health_auditor"), terms, to_start=True)]
+        return [auditor_draft(None, names.next_name("health_auditor"), terms, to_start=True)]
     issue = state.infrastructure_issue or "the infrastructure is blocked"
-    return [remediation_draft(names.new("remediation"), issue, terms, to_start=True)]
+    return [remediation_draft(names.next_name("remediation"), issue, terms, to_start=True)]
 
 
 def _actors(
@@ -173,9 +173,9 @@ def _actors(
         if task_id not in spent
     ]
     for task_id in audits[: max(0, free)]:
-        yield auditor_draft(task_id, names.new("auditor"), terms, to_start=True)
+        yield auditor_draft(task_id, names.next_name("auditor"), terms, to_start=True)
     for task_id in tasks[: max(0, free - len(audits))]:
-        yield developer_draft(task_id, names.new("developer"), terms, to_start=True)
+        yield developer_draft(task_id, names.next_name("developer"), terms, to_start=True)
 
 
 def _analysts(state: Coordinator, terms: DecisionTerms, names: _Names) -> Iterator[Draft]:
@@ -189,4 +189,4 @@ def _analysts(state: Coordinator, terms: DecisionTerms, names: _Names) -> Iterat
         and not (task_id in state.setbacks and state.setbacks[task_id].attempts > limit)
     ]
     for task_id in waiting[: max(0, free)]:
-        yield analyst_draft(task_id, names.new("business_analyst"), terms, to_start=True)
+        yield analyst_draft(task_id, names.next_name("business_analyst"), terms, to_start=True)

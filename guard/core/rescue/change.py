@@ -121,13 +121,13 @@ class PathParts(NamedTuple):
         return self.name[0] + self.name[1:].partition(".")[0] if self.name else ""
 
     @property
-    def tested(self) -> str:
+    def tested_stem(self) -> str:
         """Of a test, the stem of what it tests."""
         return _TEST_AFFIX.sub("", _without_extension(self.name)) or self.stem
 
     @property
     def says_what_it_tests(self) -> bool:
-        return self.tested != _without_extension(self.name)
+        return self.tested_stem != _without_extension(self.name)
 
     @property
     def parts(self) -> tuple[str, ...]:

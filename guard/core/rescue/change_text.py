@@ -174,12 +174,12 @@ def is_fix(pieces: Sequence[ChangedFile]) -> bool:
         return False
     return any(
         _NAMED_FIX.search(piece.place.path)
-        or any(map(_TESTS_FIX.search if not is_code else _says_fix, _short(lines)))
+        or any(map(_TESTS_FIX.search if not is_code else _says_fix, _short_lines(lines)))
         for piece, lines, is_code in zip(pieces, texts, code, strict=True)
     )
 
 
-def _short(lines: Sequence[str]) -> list[str]:
+def _short_lines(lines: Sequence[str]) -> list[str]:
     return [line for line in lines if len(line) <= 200]
 
 

@@ -182,7 +182,7 @@ def _tests(pieces: Sequence[ChangedFile]) -> Text:
     tests = [
         piece for piece in pieces if piece.place.role == "test" and piece.change.letter in "AM"
     ]
-    covered = [piece.place.tested for piece in tests if piece.place.says_what_it_tests]
+    covered = [piece.place.tested_stem for piece in tests if piece.place.says_what_it_tests]
     if covered:
         return "test", "cover", [_name((), stem) for stem in dict.fromkeys(covered)], ""
     return _by_letter("test", tests or pieces)

@@ -75,7 +75,7 @@ def group_changes(changes: Sequence[Changed]) -> list[Group]:
     others = [piece for piece, is_style in zip(pieces, layout, strict=True) if not is_style]
     units = [_Unit(_kind(together), tuple(together)) for together in link_changes(others)]
     units += [_Unit("style", tuple(compress(pieces, layout)))] if any(layout) else []
-    units = _limit(_merge(units, _natural))
+    units = _limit(_merge(units, _natural_key))
     return [_group(unit) for unit in sorted(units, key=_turn)]
 
 
@@ -99,10 +99,10 @@ def untangle(groups: Sequence[Group]) -> list[Group]:
     together: defaultdict[int, list[Group]] = defaultdict(list)
     for at, group in enumerate(groups):
         together[top(at)].append(group)
-    return [_one(many) for many in together.values()]
+    return [_join_groups(many) for many in together.values()]
 
 
-def _one(many: Sequence[Group]) -> Group:
+def _join_groups(many: Sequence[Group]) -> Group:
     if len(many) == 1:
         return many[0]
     changes = tuple(change for group in many for change in group.changes)
@@ -136,7 +136,7 @@ def _kind(together: Sequence[ChangedFile]) -> CommitKind:
     return "docs" if "docs" in roles else "ci" if "ci" in roles else "config"
 
 
-def _natural(unit: _Unit) -> Hashable:
+def _natural_key(unit: _Unit) -> Hashable:
     """What units must have in common to be told in one subject."""
     if unit.stands_alone:
         return unit.pieces[0].change
@@ -148,10 +148,10 @@ def _merge(units: Sequence[_Unit], key: Key) -> list[_Unit]:
     found: defaultdict[Hashable, list[_Unit]] = defaultdict(list)
     for unit in units:
         found[key(unit)].append(unit)
-    return [_together(many) for many in found.values()]
+    return [_join_units(many) for many in found.values()]
 
 
-def _together(many: Sequence[_Unit]) -> _Unit:
+def _join_units(many: Sequence[_Unit]) -> _Unit:
     return _Unit(many[0].kind, tuple(piece for unit in many for piece in unit.pieces))
 
 
@@ -165,7 +165,7 @@ def _limit(units: list[_Unit]) -> list[_Unit]:
             if pair is None:
                 break
             rest = [unit for unit in units if unit is not pair[0] and unit is not pair[1]]
-            units = [*rest, _together(pair)]
+            units = [*rest, _join_units(pair)]
     return units
 
 

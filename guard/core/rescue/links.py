@@ -67,8 +67,8 @@ def _tests(pieces: Sequence[ChangedFile], roles: Roles) -> Iterator[Link]:
     sources = {gone: _sources(pieces, roles, gone=gone) for gone in (True, False)}
     for at in roles["test"]:
         test, known = pieces[at].place, sources[pieces[at].change.letter == "D"]
-        keys = map(_key, (*_shorter(test.tested), *test.parts[-1:]))
-        found = (_nearest(pieces, known[key], test) for key in keys if key in known)
+        keys = map(_key, (*_shorter_stems(test.tested_stem), *test.parts[-1:]))
+        found = (_nearest_candidate(pieces, known[key], test) for key in keys if key in known)
         source = next((candidate for candidate in found if candidate is not None), None)
         if source is not None:
             yield at, source
@@ -79,14 +79,16 @@ def _sources(pieces: Sequence[ChangedFile], roles: Roles, *, gone: bool) -> dict
     return _by_folder(pieces, these) | _by_stem(pieces, these)
 
 
-def _shorter(stem: str) -> Iterator[str]:
+def _shorter_stems(stem: str) -> Iterator[str]:
     """`a_b_c`, `a_b`, `a`: a test may say more in its name than what it tests."""
     while stem:
         yield stem
         stem = stem.rpartition("_")[0]
 
 
-def _nearest(pieces: Sequence[ChangedFile], candidates: Sequence[int], to: PathParts) -> int | None:
+def _nearest_candidate(
+    pieces: Sequence[ChangedFile], candidates: Sequence[int], to: PathParts
+) -> int | None:
     """The one with most folders in common; where the name says nothing, only one in the same folder will do."""
 
     def nearness(at: int) -> tuple[int, int]:
@@ -144,7 +146,7 @@ def _fixtures(pieces: Sequence[ChangedFile], roles: Roles) -> Iterator[Link]:
     tests = {(pieces[at].place.folders, pieces[at].place.name): at for at in roles["test"]}
     tested = defaultdict(list)
     for at in roles["test"]:
-        tested[_key(pieces[at].place.tested)].append(at)
+        tested[_key(pieces[at].place.tested_stem)].append(at)
     for at in roles["fixture"]:
         place = pieces[at].place
         test = tests.get((place.folders[:-1], place.name.removesuffix(".snap")))
@@ -152,16 +154,16 @@ def _fixtures(pieces: Sequence[ChangedFile], roles: Roles) -> Iterator[Link]:
             _key(place.folders[-1] if place.folders else "")
         )
         if test is None and alike:
-            test = _nearest(pieces, alike, place)
+            test = _nearest_candidate(pieces, alike, place)
         if test is not None:
             yield at, test
 
 
-def _generated(pieces: Sequence[ChangedFile], roles: Roles) -> Iterator[Link]:
+def _generated_files(pieces: Sequence[ChangedFile], roles: Roles) -> Iterator[Link]:
     by_stem = _by_stem(pieces, roles["source"])
     for at in roles["generated"]:
         alike = by_stem.get(_key(_GENERATED.sub("", pieces[at].place.stem)))
-        source = _nearest(pieces, alike, pieces[at].place) if alike else None
+        source = _nearest_candidate(pieces, alike, pieces[at].place) if alike else None
         if source is not None:
             yield at, source
 
@@ -180,7 +182,7 @@ def _migrations(pieces: Sequence[ChangedFile], roles: Roles) -> Iterator[Link]:
             yield at, model
 
 
-def _renamed(pieces: Sequence[ChangedFile], roles: Roles) -> Iterator[Link]:
+def _renames(pieces: Sequence[ChangedFile], roles: Roles) -> Iterator[Link]:
     """What named the file by its old name, and now by its new one, changed because of the rename."""
     renamed = [at for at, piece in enumerate(pieces) if piece.change.letter == "R"]
     if not renamed:
@@ -195,14 +197,17 @@ def _renamed(pieces: Sequence[ChangedFile], roles: Roles) -> Iterator[Link]:
         old, new = parse_path(pieces[at].change.old_path or b""), pieces[at].place
         was = _telling_words(old) - _telling_words(new)
         now = _telling_words(new) - _telling_words(old)
-        yield from ((at, referrer) for referrer in sorted(_any(removed, was) & _any(added, now)))
+        yield from (
+            (at, referrer)
+            for referrer in sorted(_positions_of(removed, was) & _positions_of(added, now))
+        )
 
 
 def _telling_words(place: PathParts) -> set[bytes]:
     return {word.encode(errors="replace") for word in (place.stem, *place.parts) if len(word) > 2}
 
 
-def _any(index: dict[bytes, set[int]], words: Iterable[bytes]) -> set[int]:
+def _positions_of(index: dict[bytes, set[int]], words: Iterable[bytes]) -> set[int]:
     return set().union(*(index[word] for word in words))
 
 
@@ -224,4 +229,4 @@ def _imports(pieces: Sequence[ChangedFile], roles: Roles) -> Iterator[Link]:
                 yield at, other
 
 
-_RULES = (_tests, _locks, _fixtures, _generated, _migrations, _renamed, _imports)
+_RULES = (_tests, _locks, _fixtures, _generated_files, _migrations, _renames, _imports)

@@ -70,7 +70,7 @@ class _Text(NamedTuple):
     codec: str
     text: str
 
-    def encoded(self, text: str) -> bytes:
+    def encode(self, text: str) -> bytes:
         errors = "surrogateescape" if self.codec == "utf-8" else "strict"
         return self.mark + text.encode(self.codec, errors=errors)
 
@@ -81,11 +81,11 @@ def tick_boxes(text: bytes, committed: Collection[str]) -> tuple[bytes, tuple[st
     if read is None:
         return text, ()
     lines = _LINE.findall(read.text)
-    chosen = _chosen(boxes(read.text), lines, _Committed(committed))
+    chosen = _boxes_to_tick(boxes(read.text), lines, _Committed(committed))
     for box in chosen:
         line = lines[box.line - 1]
         lines[box.line - 1] = f"{line[: box.mark]}x{line[box.mark + 1 :]}"
-    return read.encoded("".join(lines)), tuple(box.text for box in chosen)
+    return read.encode("".join(lines)), tuple(box.text for box in chosen)
 
 
 def _decode(data: bytes) -> _Text | None:
@@ -100,7 +100,7 @@ def _decode(data: bytes) -> _Text | None:
     return None
 
 
-def _chosen(found: Sequence[Box], lines: Sequence[str], committed: _Committed) -> list[Box]:
+def _boxes_to_tick(found: Sequence[Box], lines: Sequence[str], committed: _Committed) -> list[Box]:
     """The open boxes to tick: children first, because one that stays open keeps its parent open."""
     kept_open: set[int | None] = set()
     chosen = []
