@@ -174,7 +174,9 @@ def _record_lesson(guard: Invocation, agent: Agent, lesson: Lesson) -> WatchedAg
     with guard.writable_store.change() as change, refuse_invalid_fields():
         known = change.fold(WATCHED_AGENT, key).document()
         # Another guard may have learned the same a moment ago.
-        if not any(one.at == lesson.resumed_at and one.false_alarm for one in known.resumes):
+        if not any(
+            resume.at == lesson.resumed_at and resume.false_alarm for resume in known.resumes
+        ):
             stamp = stamp_of(agent, guard.clock.now())
             change.append(FalseAlarmLearned(**stamp, **dict(lesson)))
         return change.fold(WATCHED_AGENT, key).document()

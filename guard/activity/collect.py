@@ -59,19 +59,19 @@ def collect(
     found: list[Signal] = []
     warnings: list[str] = []
     real: list[Signal] = []
-    for collector in sorted(sources, key=lambda one: one.tier):
+    for collector in sorted(sources, key=lambda source: source.tier):
         if not all_sources and _is_enough(found, subject, terms):
             break
         signals = _ask(collector, subject, warnings)
-        real += (one for one in signals if is_real(one, subject.now, terms))
+        real += (signal for signal in signals if is_real(signal, subject.now, terms))
         # Signs that count come last and are kept: much noise must not push them out.
-        signals.sort(key=lambda one: (rejection(one, subject.now, terms) is None, one.at))
+        signals.sort(key=lambda signal: (rejection(signal, subject.now, terms) is None, signal.at))
         found += signals[-_MOST_OF_ONE:][::-1]
     return CollectedSigns(
         signals=tuple(found),
         warnings=tuple(dict.fromkeys(warnings)),
-        last_seen=max((one.at for one in real), default=None),
-        history=tuple(one.at for one in real if one.source in _TIMED),
+        last_seen=max((signal.at for signal in real), default=None),
+        history=tuple(signal.at for signal in real if signal.source in _TIMED),
     )
 
 
@@ -93,6 +93,8 @@ def _is_enough(found: Iterable[Signal], subject: AgentSubject, terms: ActivityTe
     # More signs of the first tier would not change the verdict.
     now = subject.now
     active_sources = {
-        one.source for one in found if one.tier == 1 and rejection(one, now, terms) is None
+        signal.source
+        for signal in found
+        if signal.tier == 1 and rejection(signal, now, terms) is None
     }
     return len(active_sources) >= _ENOUGH

@@ -64,7 +64,9 @@ def _family(roots: dict[int, str], figures: Figures) -> list[int]:
     ours = {pid for pid, start in roots.items() if pid in figures and figures[pid].start == start}
     ours.discard(os.getpid())  # Never this guard itself.
     while (
-        more := {pid for pid, one in figures.items() if one.parent in ours} - ours - {os.getpid()}
+        more := {pid for pid, process in figures.items() if process.parent in ours}
+        - ours
+        - {os.getpid()}
     ):
         ours |= more
     return sorted(ours)

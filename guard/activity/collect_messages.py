@@ -80,7 +80,7 @@ def _objects_naming(
             yield path, PartialTrouble(str(error))
             continue
         ours = found.get(subject.agent.agent_id.casefold(), ())
-        yield from ((path, one) for one in islice(ours, subject.settings.most_events))
+        yield from ((path, item) for item in islice(ours, subject.settings.most_events))
 
 
 def status_file(subject: AgentSubject) -> Iterator[Sign]:
@@ -117,7 +117,7 @@ def _status_time(found: Any, status: os.stat_result) -> float:
 def _words_of(found: dict[str, Any]) -> str:
     # A bare word for its state says nothing of the work, nor does an acknowledgement.
     parts = [found.get(key) for key in _CONTENT_KEYS]
-    inner = [one for part in parts if isinstance(part, list) for one in part]
+    inner = [item for part in parts if isinstance(part, list) for item in part]
     texts = [text for text in (*parts, *inner) if isinstance(text, str)]
     words = "\n".join(text for text in texts if not is_acknowledgement(own_words(text)))
     return words[:_MOST_WORDS] if len(words.split()) > 1 else ""

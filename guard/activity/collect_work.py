@@ -106,7 +106,7 @@ def _newest(
     limit, guard_folder = subject.settings.collector_seconds, subject.guard_folder
     walk = BoundedWalk(
         root,
-        lambda one: _folders_to_enter(one, root, guard_folder),
+        lambda folder: _folders_to_enter(folder, root, guard_folder),
         _MOST_ENTRIES,
         _MOST_DEPTH,
         limit,

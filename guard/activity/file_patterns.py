@@ -40,7 +40,7 @@ def newest_first(found: Iterator[Found], most: int) -> Iterator[Found]:
         seen.extend(found)
     except TooMuch as error:
         cut = error
-    yield from sorted(seen, key=lambda one: one[1].st_mtime, reverse=True)[:most]
+    yield from sorted(seen, key=lambda file: file[1].st_mtime, reverse=True)[:most]
     if cut is not None:
         raise cut
 

@@ -57,9 +57,9 @@ def objects_in(found: object) -> Iterator[dict[str, Any]]:
         for value in found.values():
             inner = value.values() if isinstance(value, dict) else value
             if isinstance(value, dict | list):
-                yield from (one for one in inner if isinstance(one, dict))
+                yield from (item for item in inner if isinstance(item, dict))
     elif isinstance(found, list):
-        yield from (one for one in found if isinstance(one, dict))
+        yield from (item for item in found if isinstance(item, dict))
 
 
 def _end_of(path: Path) -> bytes:
@@ -120,7 +120,7 @@ def _nearest(moment: datetime, now: float) -> float:
     if moment.tzinfo is not None:
         return moment.timestamp()
     both = (moment.timestamp(), moment.replace(tzinfo=UTC).timestamp())
-    return max((one for one in both if one <= now), default=min(both))
+    return max((seconds for seconds in both if seconds <= now), default=min(both))
 
 
 def names_in(found: Mapping[str, Any], keys: Iterable[str]) -> set[str]:
@@ -130,4 +130,6 @@ def names_in(found: Mapping[str, Any], keys: Iterable[str]) -> set[str]:
 
 
 def text_in(found: Mapping[str, Any]) -> str:
-    return next((one for key in _TEXT_KEYS if isinstance(one := found.get(key), str) and one), "")
+    return next(
+        (text for key in _TEXT_KEYS if isinstance(text := found.get(key), str) and text), ""
+    )

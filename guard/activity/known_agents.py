@@ -75,11 +75,11 @@ def find_agent(guard: Invocation, agent_id: str, task_id: str | None) -> Agent:
     else:
         named = guard.store.view(AGENT_REGISTRY, check_id("a task id", task_id))
         registries = [named] if named is not None else []
-    found = [one for registry in registries if (one := registry.agent(agent_id))]
-    active = [one for one in found if one.status in ACTIVE]
+    found = [agent for registry in registries if (agent := registry.agent(agent_id))]
+    active = [agent for agent in found if agent.status in ACTIVE]
     if len(active) > 1:
         at = _tasks_at_work(guard.store.view(COORDINATOR)).get(agent_id)
-        active = [one for one in active if one.task_id == at] or active
+        active = [agent for agent in active if agent.task_id == at] or active
     if len(found) == 1 or len(active) == 1:
         return (active or found)[0]
     if not found:
@@ -87,7 +87,7 @@ def find_agent(guard: Invocation, agent_id: str, task_id: str | None) -> Agent:
         raise Refused(
             f"there is no agent {agent_id}{where}", "`guard agent list --all` lists every agent"
         )
-    tasks = ", ".join(sorted(one.task_id for one in found)[:5])
+    tasks = ", ".join(sorted(agent.task_id for agent in found)[:5])
     raise Refused(f"several tasks have an agent {agent_id}: {tasks}", "name one with --task")
 
 
@@ -113,9 +113,9 @@ class KnownAgents:
         self._sessions = dict(_sessions(guard))
         overall = guard.store.view(GLOBAL_REGISTRY)
         idle = waiting_work(plan)
-        active = [one for one in overall.agents if one.status in ACTIVE] if overall else []
-        at_work = (one for one in active if (one.task_id, one.agent_id) not in idle)
-        self._roots = Counter(self._spelled_root(one) for one in at_work)
+        active = [agent for agent in overall.agents if agent.status in ACTIVE] if overall else []
+        at_work = (agent for agent in active if (agent.task_id, agent.agent_id) not in idle)
+        self._roots = Counter(self._spelled_root(agent) for agent in at_work)
 
     def _spelled_root(self, agent: Agent) -> str | None:
         baseline = self._baselines.get(baseline_key(agent.task_id, agent.agent_id))
@@ -195,7 +195,7 @@ class KnownAgents:
 
 def _tasks_at_work(state: Coordinator | None) -> dict[str, str]:
     active = state.active_agents.items() if state is not None else ()
-    return {agent_id: one.task_id or INFRASTRUCTURE for agent_id, one in active}
+    return {agent_id: agent.task_id or INFRASTRUCTURE for agent_id, agent in active}
 
 
 def _reports(events: Iterable[BaseEvent]) -> dict[tuple[str, str, int], list[ReportedWord]]:

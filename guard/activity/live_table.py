@@ -96,7 +96,7 @@ def draw(report: StatusReport, troubles: Sequence[str], lines: int) -> Group:
         _line(counts_line(report), "bold"),
         table,
         *([_line(rest, "dim")] if rest else ()),
-        *(_line(f"warning: {one}", "yellow") for one in troubles),
+        *(_line(f"warning: {trouble}", "yellow") for trouble in troubles),
     )
 
 

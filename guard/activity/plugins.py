@@ -32,7 +32,8 @@ _LOADING = Lock()
 def plugin_collectors(root: Path | None) -> tuple[Collector, ...]:
     """The collectors of other packages for an agent in this work tree; an unusable one yields the reason."""
     return tuple(
-        Collector(one.source, one.collect, one.tier) for one in find_plugins(root, tuple(sys.path))
+        Collector(plugin.source, plugin.collect, plugin.tier)
+        for plugin in find_plugins(root, tuple(sys.path))
     )
 
 
@@ -42,9 +43,9 @@ def find_plugins(root: Path | None, search: tuple[str, ...]) -> tuple["Collector
     paths = _outside_paths(root, search)
     found: dict[str, CollectorPlugin] = {}
     for package, entry in _entries(paths):
-        one = CollectorPlugin(entry, package, paths)
-        known = found.setdefault(one.source, one)
-        if known is not one and known.package != package:
+        plugin = CollectorPlugin(entry, package, paths)
+        known = found.setdefault(plugin.source, plugin)
+        if known is not plugin and known.package != package:
             known.trouble = f"{known.package} and {package} both offer it"
     return tuple(found[name] for name in sorted(found))
 
@@ -68,7 +69,7 @@ def _outside_paths(root: Path | None, search: tuple[str, ...]) -> list[str]:
     return [
         path
         for path, real in places
-        if _is_below(real, own) or not any(_is_below(real, one) for one in closed)
+        if _is_below(real, own) or not any(_is_below(real, folder) for folder in closed)
     ]
 
 
@@ -197,6 +198,6 @@ def _reason(error: BaseException) -> str:
 
 def plugin_troubles(found: tuple[CollectorPlugin, ...]) -> Mapping[str, str | None]:
     """Load all plugins, and return what is wrong with each, by its source and package."""
-    for one in found:
-        one.load()
-    return {f"{one.source} ({one.package})": one.trouble for one in found}
+    for plugin in found:
+        plugin.load()
+    return {f"{plugin.source} ({plugin.package})": plugin.trouble for plugin in found}

@@ -100,9 +100,9 @@ class SharedScan:
         def read() -> dict[str, list[dict[str, Any]]]:
             found: dict[str, list[dict[str, Any]]] = {}
             lines = path.suffix == ".jsonl"
-            for one in read_newest_lines(path) if lines else objects_in(read_document(path, size)):
-                for name in names_in(one, keys):
-                    found.setdefault(name, []).append(one)
+            for item in read_newest_lines(path) if lines else objects_in(read_document(path, size)):
+                for name in names_in(item, keys):
+                    found.setdefault(name, []).append(item)
             return found
 
         return self._once(("naming", path, keys), read)
@@ -142,8 +142,10 @@ def _read_twice() -> tuple[Figures, Figures]:
 
 def _read_processes() -> Figures:
     return {
-        one.pid: ProcessFigures(one.name, one.parent, one.start, one.cpu_seconds, one.moved)
-        for one in list_processes()
+        process.pid: ProcessFigures(
+            process.name, process.parent, process.start, process.cpu_seconds, process.moved
+        )
+        for process in list_processes()
     }
 
 

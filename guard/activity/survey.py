@@ -39,7 +39,7 @@ def survey(
         active_agents=report.active,
         completed_agents=report.completed,
         total_agents_spawned=report.spawned,
-        tasks=tuple(entry_from(TaskLine, one) for one in registries),
+        tasks=tuple(entry_from(TaskLine, registry) for registry in registries),
         agents=tuple(agents),
         outage=outage,
     )
@@ -58,7 +58,10 @@ def _survey_agents(
     ]
     found: list[Look | None] = []
     with ThreadPoolExecutor(_THREADS) as pool:
-        seen_in_order = pool.map(lambda one: look(one) if activity and one else None, subjects)
+        seen_in_order = pool.map(
+            lambda agent_subject: look(agent_subject) if activity and agent_subject else None,
+            subjects,
+        )
         try:
             for seen in seen_in_order:
                 found.append(seen)
@@ -72,7 +75,7 @@ def _survey_agents(
         if subject is not None and seen is not None:
             learn_from(guard, subject, seen)
     outage = _find_outage(guard.config.settings.activity, guard.clock.now(), looks)
-    return outage, [_surveyed_agent(*one, outage) for one in looks]
+    return outage, [_surveyed_agent(*surveyed, outage) for surveyed in looks]
 
 
 def _find_outage(
@@ -97,8 +100,8 @@ def _find_outage(
         hold_minutes=settings.outage_hold_minutes,
     )
     found = find_outage(agents, now, rules)
-    silent = [one for one in agents if not one.is_active]
-    return found if found and any(found.may_explain(one, now) for one in silent) else None
+    silent = [agent for agent in agents if not agent.is_active]
+    return found if found and any(found.may_explain(agent, now) for agent in silent) else None
 
 
 def _surveyed_agent(
@@ -114,7 +117,7 @@ def _surveyed_agent(
         age_minutes=round(age, 2),
         is_active=active,
         confidence=assessment.confidence if assessment is not None else None,
-        sources=tuple(dict.fromkeys(one.source for one in assessment.signals))
+        sources=tuple(dict.fromkeys(signal.source for signal in assessment.signals))
         if assessment is not None
         else (),
         last_seen=seen.collected.last_seen if seen is not None else None,

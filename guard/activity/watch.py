@@ -136,7 +136,7 @@ def _watched_paths(guard: Invocation) -> Iterator[Path]:
     """The log of HEAD, and the status files and folders of active agents."""
     here = guard.repository_if_any
     if here is not None:
-        yield from (one for one in (here.git_dir / "logs" / "HEAD",) if one.parent.is_dir())
+        yield from (path for path in (here.git_dir / "logs" / "HEAD",) if path.parent.is_dir())
     for subject in _subjects(guard):
         with suppress(TooMuch):
             yield from (path for path, _ in matching_files(subject, subject.settings.status_files))

@@ -159,8 +159,8 @@ def _folders_to_enter(listing: FolderListing) -> Iterable[str]:
 
 
 def _combine(traces: list[_Trace]) -> TestRun:
-    first, said = traces[0], {trace.seen.result.passed for trace in traces}
-    passed = False if False in said else None if None in said else True
+    first, verdicts = traces[0], {trace.seen.result.passed for trace in traces}
+    passed = False if False in verdicts else None if None in verdicts else True
     details = dict.fromkeys(
         trace.seen.result.detail for trace in traces if trace.seen.result.detail
     )

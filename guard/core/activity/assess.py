@@ -124,7 +124,7 @@ def _sift(
             counting.append(signal)
         else:
             passed_over.append(f"{signal.source}: {signal.detail}: {why}"[:512])
-    counting.sort(key=lambda one: one.at, reverse=True)
+    counting.sort(key=lambda sign: sign.at, reverse=True)
     return counting, passed_over
 
 

@@ -131,9 +131,11 @@ class MachineClocksFold(FieldsFold[MachineClocks]):
 
 
 def _has_no_gap(three: tuple[MachineClock, ...]) -> bool:
-    times = [one.at for one in three]
+    times = [clock.at for clock in three]
     return (
-        len({one.boot_id for one in three}) == 1 and times == sorted(times) and not find_gaps(three)
+        len({clock.boot_id for clock in three}) == 1
+        and times == sorted(times)
+        and not find_gaps(three)
     )
 
 

@@ -51,12 +51,12 @@ def judge(
     """Judge an agent: the rhythm of its older signs decides how far back the newer ones count."""
     sent = given.watched.resumes if given.watched is not None else ()
     # A pause that ended in a prompt that was needed is a stall, not a rhythm.
-    needed = [one.at for one in sent if not one.false_alarm]
+    needed = [resume.at for resume in sent if not resume.false_alarm]
     found = rhythm(history, given.settings.max_lookback_minutes, needed)
     back = lookback(_lookback_input(given, found))
     terms = _terms(given, back)
     since = window_start(now, back.minutes, given.gaps)
-    assessment = assess((one for one in signals if one.at >= since), now, terms)
+    assessment = assess((signal for signal in signals if signal.at >= since), now, terms)
     return Judgement(_explain_lookback(assessment, back), terms, back, found)
 
 

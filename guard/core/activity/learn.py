@@ -34,13 +34,15 @@ def lesson_from_signs(
     patterns: tuple[str, ...],
 ) -> Lesson | None:
     """The lesson of the newest prompt that a sign proves needless; None if there is none."""
-    reliable = [one for one in signals if one.tier == 1 and not is_noise(one.message, patterns)]
+    reliable = [
+        signal for signal in signals if signal.tier == 1 and not is_noise(signal.message, patterns)
+    ]
     for sent in reversed(watched.resumes):
         if sent.incarnation != incarnation or not _may_teach(watched, sent):
             continue
-        proofs = [one for one in reliable if _is_proof(one.at, sent)]
+        proofs = [signal for signal in reliable if _is_proof(signal.at, sent)]
         if proofs:
-            newest = max(proofs, key=lambda one: one.at)
+            newest = max(proofs, key=lambda signal: signal.at)
             proof = f"{newest.source} at {newest.at:%Y-%m-%d %H:%M:%S} UTC: {newest.detail}"
             return _lesson(watched, sent, proof, max_minutes)
     return None

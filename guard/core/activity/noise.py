@@ -106,10 +106,10 @@ def is_meaningful_progress(
     texts = [event[key] for key in _TEXT_KEYS if isinstance(event.get(key), str)]
     sources = [event[key] for key in _SOURCE_KEYS if isinstance(event.get(key), str)]
     if any(_plain(kind) in _NO_WORK for kind in kinds) or any(
-        is_noise(one, patterns) for one in texts
+        is_noise(text, patterns) for text in texts
     ):
         return False
-    if any(is_resumer_prompt(one, patterns) for one in (*kinds, *sources)):
+    if any(is_resumer_prompt(name, patterns) for name in (*kinds, *sources)):
         return False
     return bool(kinds) or any(text.strip() for text in texts)
 

@@ -74,16 +74,16 @@ class Outage(Frozen):
     """How many agents were at work when it began, or have worked since."""
 
     def has_agent(self, task_id: str, agent_id: str) -> bool:
-        return any((one.task_id, one.agent_id) == (task_id, agent_id) for one in self.agents)
+        return any((agent.task_id, agent.agent_id) == (task_id, agent_id) for agent in self.agents)
 
-    def may_explain(self, one: LastSeen, now: datetime) -> bool:
+    def may_explain(self, agent: LastSeen, now: datetime) -> bool:
         """Whether an agent may still be silent because of it, even if others have come back."""
-        shown = one.at is not None and one.at > self.since
-        return now < self.until and not shown and self.has_agent(one.task_id, one.agent_id)
+        shown = agent.at is not None and agent.at > self.since
+        return now < self.until and not shown and self.has_agent(agent.task_id, agent.agent_id)
 
     @property
     def summary(self) -> str:
-        names = ", ".join(one.agent_id for one in self.agents[:_MOST_NAMED])
+        names = ", ".join(agent.agent_id for agent in self.agents[:_MOST_NAMED])
         more = len(self.agents) - _MOST_NAMED
         return (
             f"outage since {self.since:%Y-%m-%d %H:%M} UTC: {plural(len(self.agents), 'agent')} of "
@@ -97,21 +97,23 @@ def find_outage(agents: Iterable[LastSeen], now: datetime, rules: OutageRules) -
     A caller that watches for long should remember it: agents come back one after another, and it still explains the silence
     of the last ones when the first are back.
     """
-    seen = sorted((one for one in agents if one.at is not None), key=_at)
-    silent = [one for one in seen if one.is_quiet(now) and _at(one) <= now]
+    seen = sorted((agent for agent in agents if agent.at is not None), key=_at)
+    silent = [agent for agent in seen if agent.is_quiet(now) and _at(agent) <= now]
     for fallen in _groups_within(silent, timedelta(minutes=rules.within_minutes)):
         until = _at(fallen[-1]) + timedelta(minutes=rules.hold_minutes)
-        at_work = [one for one in seen if not one.is_quiet(now) or _at(one) >= _at(fallen[0])]
+        at_work = [
+            agent for agent in seen if not agent.is_quiet(now) or _at(agent) >= _at(fallen[0])
+        ]
         enough = len(fallen) >= max(rules.agents, rules.share * len(at_work))
         if enough and now < until:
-            quiet = [one for one in silent if _was_quiet(one, _at(fallen[0]))]
+            quiet = [agent for agent in silent if _was_quiet(agent, _at(fallen[0]))]
             return _outage([*quiet, *fallen], until, len(quiet) + len(at_work))
     return None
 
 
-def _was_quiet(one: LastSeen, begun: datetime) -> bool:
+def _was_quiet(agent: LastSeen, begun: datetime) -> bool:
     # It still counted as at work when the others fell silent: the outage explains why it did not go on.
-    return timedelta(0) < begun - _at(one) <= timedelta(minutes=one.lookback_minutes)
+    return timedelta(0) < begun - _at(agent) <= timedelta(minutes=agent.lookback_minutes)
 
 
 def _groups_within(silent: Sequence[LastSeen], within: timedelta) -> list[Sequence[LastSeen]]:
@@ -126,10 +128,10 @@ def _groups_within(silent: Sequence[LastSeen], within: timedelta) -> list[Sequen
 
 
 def _outage(fallen: Sequence[LastSeen], until: datetime, were_active: int) -> Outage:
-    named = tuple(SilentAgent(task_id=one.task_id, agent_id=one.agent_id) for one in fallen)
+    named = tuple(SilentAgent(task_id=agent.task_id, agent_id=agent.agent_id) for agent in fallen)
     return Outage(since=_at(fallen[-1]), until=until, agents=named, were_active=were_active)
 
 
-def _at(one: LastSeen) -> datetime:
-    assert one.at is not None
-    return one.at
+def _at(agent: LastSeen) -> datetime:
+    assert agent.at is not None
+    return agent.at

@@ -57,11 +57,13 @@ def _key(event: BaseEvent, at: Mapping[str, str]) -> tuple[str, str] | None:
 
 
 def _is_prompted(event: BaseEvent, prompts: Iterable[BaseEvent]) -> bool:
-    return event.type in _GIVEN and any(abs(one.at - event.at) <= _WITH_A_PROMPT for one in prompts)
+    return event.type in _GIVEN and any(
+        abs(prompt.at - event.at) <= _WITH_A_PROMPT for prompt in prompts
+    )
 
 
 def _words(event: BaseEvent) -> str:
     words = (
         getattr(event, name, None) for name in ("message", "summary", "progress", "checkpoint")
     )
-    return next((one for one in words if isinstance(one, str) and one), "")
+    return next((value for value in words if isinstance(value, str) and value), "")

@@ -114,10 +114,10 @@ def _lines(report: ActivityReport) -> Iterator[str]:
     for signal in report.signals:
         when = f"{signal.at:%Y-%m-%d %H:%M:%S} UTC"
         yield f"  {when}  tier {signal.tier}  {signal.source} ({signal.confidence:g}): {signal.detail}"
-    yield from (f"  passed over: {one}" for one in report.passed_over)
+    yield from (f"  passed over: {sign}" for sign in report.passed_over)
     if report.passed_over_more:
         yield f"  passed over: {report.passed_over_more} more"
-    yield from (f"  could not tell: {one}" for one in report.warnings)
+    yield from (f"  could not tell: {warning}" for warning in report.warnings)
     yield f"  look-back {report.lookback_minutes:g} min ({report.lookback_origin}: {report.lookback_why})"
     yield f"  rhythm: {_rhythm(report.rhythm)}"
     yield from _resume_lines(report)

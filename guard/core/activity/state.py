@@ -90,8 +90,10 @@ class WatchedAgentFold(FieldsFold[WatchedAgent]):
         self._fields["false_alarms"] = (*self._fields["false_alarms"], alarm)[-MOST_KEPT:]
         self._fields["learned_lookback_minutes"] = event.lookback_minutes
         self._fields["resumes"] = tuple(
-            one.model_copy(update={"false_alarm": True}) if one.at == event.resumed_at else one
-            for one in self._fields["resumes"]
+            resume.model_copy(update={"false_alarm": True})
+            if resume.at == event.resumed_at
+            else resume
+            for resume in self._fields["resumes"]
         )
 
 

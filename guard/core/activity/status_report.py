@@ -79,9 +79,9 @@ def counts_line(report: StatusReport) -> str:
 def status_text(report: StatusReport) -> str:
     lines = [counts_line(report)]
     lines += [
-        f"task {one.task_id}: {one.active_count} active, {one.completed_count} completed, "
-        f"{one.total_spawned} spawned"
-        for one in report.tasks
+        f"task {task.task_id}: {task.active_count} active, {task.completed_count} completed, "
+        f"{task.total_spawned} spawned"
+        for task in report.tasks
     ]
     if report.outage is not None:
         lines.append(report.outage.summary)

@@ -186,6 +186,6 @@ def _compare_counts(agents: tuple[ImportedAgent, ...], whole: Fields) -> None:
     }
     for what, names in _COUNTS.items():
         name = whole.find_name(*names)
-        told = whole.whole_number(name, 0, _MOST_COUNT) if name else None
-        if told is not None and told != counted[what]:
-            whole.notes.assume("", f"{name} is {told}, and its agents make {counted[what]}")
+        count = whole.whole_number(name, 0, _MOST_COUNT) if name else None
+        if count is not None and count != counted[what]:
+            whole.notes.assume("", f"{name} is {count}, and its agents make {counted[what]}")

@@ -38,7 +38,7 @@ class AgentRegistry(ViewDocument):
         return self.task_id
 
     def agent(self, agent_id: str) -> Agent | None:
-        return next((one for one in self.agents if one.agent_id == agent_id), None)
+        return next((agent for agent in self.agents if agent.agent_id == agent_id), None)
 
     def counts(self) -> AgentCounts:
         return AgentCounts(self.active_count, self.completed_count, self.total_spawned)

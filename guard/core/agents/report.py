@@ -142,8 +142,8 @@ def detail_text(report: AgentDetailReport) -> str:
     lines = [f"{agent.task_id}/{agent.agent_id}: {agent.status}, {agent.agent_type}"]
     lines += [f"  {name}: {value}" for name, value in _facts(agent) if value]
     lines += [
-        f"  finding ({one.severity}): {f'{one.file}: ' if one.file else ''}{one.text}"
-        for one in report.findings[-_MOST_FINDINGS:]
+        f"  finding ({finding.severity}): {f'{finding.file}: ' if finding.file else ''}{finding.text}"
+        for finding in report.findings[-_MOST_FINDINGS:]
     ]
     if report.score:
         lines.append("  confidence in its completion:")

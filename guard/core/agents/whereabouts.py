@@ -45,7 +45,7 @@ class Whereabouts(Frozen):
     @property
     def is_known(self) -> bool:
         """Tell whether there is anything to look for."""
-        return any(one is not None for one in (self.tmux_session, self.pid, self.keeper_pid))
+        return any(value is not None for value in (self.tmux_session, self.pid, self.keeper_pid))
 
 
 @dataclass(frozen=True)

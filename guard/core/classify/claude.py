@@ -105,11 +105,11 @@ class ClaudeFormat(Format):
         denied = {word_in(denial.get("tool_use_id")) for denial in denials}
         names = [word_in(denial.get("tool_name")) for denial in denials]
         found = self._find_trouble()
-        said = "" if found else text_of(result.get("result"))
+        text = "" if found else text_of(result.get("result"))
         return StreamEnd(
             finished=self._result is not None,
             trouble=found,
-            message=said or self._message,
+            message=text or self._message,
             asked=self._last_tool in _QUESTION_TOOLS,
             helpless=bool(self._tools) and self._tools <= denied,
             killed=self.team.lost,
@@ -205,8 +205,8 @@ def _error_text(result: Event) -> str:
     listed = (
         [error for error in errors if isinstance(error, str)] if isinstance(errors, list) else []
     )
-    said = text_of(result.get("result")) or text_of(part_of(result, "error").get("message"))
-    return said or "\n".join(listed[:10])
+    text = text_of(result.get("result")) or text_of(part_of(result, "error").get("message"))
+    return text or "\n".join(listed[:10])
 
 
 def _word(result: Event) -> str:

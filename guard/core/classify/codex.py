@@ -89,7 +89,7 @@ def _closing_error(data: bytes) -> list[str]:
     # Nothing marks where a command's output ends, so only the line with which Codex gives up counts as its own: `ERROR: ...`,
     # mostly twice, at the very end of a run that was not killed. An error of several lines counts only if it is there twice.
     text = b"\n" + _TOKENS.sub(b"", data).strip()
-    before, mark, said = text.rpartition(_ERROR)
-    if not mark or (b"\n" in said and not before.endswith(mark + said)):
+    before, mark, error = text.rpartition(_ERROR)
+    if not mark or (b"\n" in error and not before.endswith(mark + error)):
         return []
-    return error_lines((mark + said).strip().split(b"\n")[0])
+    return error_lines((mark + error).strip().split(b"\n")[0])

@@ -96,8 +96,8 @@ def _decide_outcome(
     if reported and reported.outcome != "crash":
         return reported
     if exit_meaning:
-        said = reported or written or ReportedError("crash", "")
-        return replace(said, outcome=exit_meaning.outcome, reason=exit_meaning.reason)
+        error = reported or written or ReportedError("crash", "")
+        return replace(error, outcome=exit_meaning.outcome, reason=exit_meaning.reason)
     is_sound = ending.finished and not exit_code and not reported
     if written and written.outcome != "crash" and not is_sound:
         return written

@@ -121,8 +121,8 @@ class OutputReader:
         found = find_error(self._tail, own, exit_code)
         agents = self._candidates if self._format is None and found is None else ()
         meanings = (agent.last_words.get(self._tail.last) for agent in agents)
-        said = next((meaning for meaning in meanings if meaning), None)
-        return ReportedError(*said, self._tail.last) if said else found
+        known_meaning = next((meaning for meaning in meanings if meaning), None)
+        return ReportedError(*known_meaning, self._tail.last) if known_meaning else found
 
     def _doubt(self, found: ReportedError, exit_code: int | None) -> ReportedError:
         # Plain text alone proves nothing: guard also needs an exit code and something to read.

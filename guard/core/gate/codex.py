@@ -91,10 +91,10 @@ class CodexStream(StreamReader):
 
     def _spawned_agents(self, item: Event) -> Iterator[Change]:
         # A spawn may return its agents without their states.
-        threads, told = item.get("receiver_thread_ids"), part_of(item, "agents_states")
+        threads, states = item.get("receiver_thread_ids"), part_of(item, "agents_states")
         for thread in threads if isinstance(threads, list) else ():
             agent = member_in(thread)
-            if agent and agent not in told:
+            if agent and agent not in states:
                 yield from self._note_agent(agent, item)
 
     def _note_agent(self, agent: str, item: Event) -> Iterator[Change]:

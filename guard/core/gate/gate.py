@@ -161,7 +161,7 @@ class Gate:
         rest = self._cutter.end()
         out = rest if cut else b"".join(self._pass_lines(rest, now))
         if self._reader.kills_helpers and self._members.count:
-            self._on_change(tuple(MemberLeft(one, "killed") for one in self._members.ids))
+            self._on_change(tuple(MemberLeft(member, "killed") for member in self._members.ids))
         held = self._held
         if held and not (self._in_turn or held.told or self._holder()):
             newline = b"\n" if cut or (out and not out.endswith(b"\n")) else b""
@@ -241,9 +241,11 @@ class Gate:
         self._members.forget_killed()
         body = line.rstrip(b"\r\n")
         newline = line[len(body) :]
-        holder, told = self._holder(), self._members.holder is not None
+        holder, held_by_member = self._holder(), self._members.holder is not None
         before = self._held
-        now_held = _Completion(body, usage or TurnUsage(), holder[0] if holder else "", told)
+        now_held = _Completion(
+            body, usage or TurnUsage(), holder[0] if holder else "", held_by_member
+        )
         if holder is None:
             if before:
                 self._tell(LetGo(before.team, 0, "ended"))

@@ -42,12 +42,13 @@ class Members:
         return tuple(self._members)
 
     def names_except(self, kind: Kind) -> tuple[str, ...]:
-        return tuple(one.name for one in self._members.values() if one.kind != kind)
+        return tuple(member.name for member in self._members.values() if member.kind != kind)
 
     def running(self) -> Running:
         """Return all members that count, as if the agent CLI had listed them."""
         members = tuple(
-            Joined(name, one.kind, one.name, self.team) for name, one in self._members.items()
+            Joined(name, member.kind, member.name, self.team)
+            for name, member in self._members.items()
         )
         return Running(members, frozenset(get_args(Kind)) - {"scheduled_wakeup"})
 
@@ -112,7 +113,7 @@ class Members:
 
     def _run(self, running: Running, session: str | None) -> None:
         self._surplus = 0
-        listed = {one.member for one in running.members}
+        listed = {joined.member for joined in running.members}
         ended = [
             name
             for name, member in self._members.items()
@@ -120,8 +121,8 @@ class Members:
         ]
         for name in ended:
             del self._members[name]
-        for one in running.members:
-            self._join(one, session)
+        for joined in running.members:
+            self._join(joined, session)
 
 
 _MOST_NEWS = 1000

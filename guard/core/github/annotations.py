@@ -25,11 +25,11 @@ def annotations(report: StepReport, *, fails: bool, folder: str = "") -> list[An
 
     `folder` is the path of the work tree in the checkout.
     """
-    said = f"{report.status}: {report.reason}" + (f" ({report.detail})" if report.detail else "")
+    verdict = f"{report.status}: {report.reason}" + (f" ({report.detail})" if report.detail else "")
     level: Level = "error" if fails else "notice" if report.complete else "warning"
     if report.status == "begun" and not fails:
         return []
-    found = [Annotation(level, said)]
+    found = [Annotation(level, verdict)]
     check = report.check
     if check is not None and check.rescue is not None:
         found += [

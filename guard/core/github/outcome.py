@@ -28,7 +28,7 @@ def exit_code(report: StepReport, fail_on: frozenset[str]) -> int:
 def outputs(report: StepReport, push: Push, report_path: str) -> dict[str, str]:
     check = report.check
     retry_at = check.retry_at if check else report.breaker and report.breaker.retry_at
-    said = {
+    texts = {
         "json": _json(report),
         "report-path": report_path,
         "retry-at": f"{retry_at:%Y-%m-%dT%H:%M:%SZ}" if retry_at else "",
@@ -40,7 +40,7 @@ def outputs(report: StepReport, push: Push, report_path: str) -> dict[str, str]:
         "status": report.status,
         "complete": _bool(report.complete),
     }
-    return {name: escape(text) for name, text in said.items()}
+    return {name: escape(text) for name, text in texts.items()}
 
 
 def _bool(value: bool) -> str:

@@ -90,7 +90,9 @@ class HooksState(WorktreeView):
 
     def session(self, agent: str, session: str | None) -> HookSession | None:
         name = _name(agent, session)
-        return next((one for one in self.sessions if _name(one.agent, one.session) == name), None)
+        return next(
+            (known for known in self.sessions if _name(known.agent, known.session) == name), None
+        )
 
 
 def _name(agent: str, session: str | None) -> tuple[str, str]:
@@ -109,8 +111,10 @@ class HooksFold(Fold[HooksState]):
 
     def restore(self, document: HooksState) -> None:
         self.reached = document.position()
-        self._calls = {(one.agent, one.event): one for one in document.calls}
-        self._sessions = {_name(one.agent, one.session): one for one in document.sessions}
+        self._calls = {(call.agent, call.event): call for call in document.calls}
+        self._sessions = {
+            _name(session.agent, session.session): session for session in document.sessions
+        }
         self._folded = document.folded
 
     def apply(self, event: HookEvent) -> None:
@@ -176,8 +180,8 @@ class HooksFold(Fold[HooksState]):
     def _forget(self) -> None:
         # The oldest, and fewer of those that may still be held back.
         kinds: dict[bool, list[tuple[str, str]]] = {False: [], True: []}
-        for key, one in self._sessions.items():
-            kinds[one.blocks > 0 and not one.ended].append(key)
+        for key, session in self._sessions.items():
+            kinds[session.blocks > 0 and not session.ended].append(key)
         for key in (*kinds[False][:-MOST_SESSIONS], *kinds[True][:-MOST_HELD]):
             del self._sessions[key]
 
@@ -199,8 +203,8 @@ def _single_call(event: HookSessionStarted | StopDecided) -> Calls:
 
 def _end_of_session(event: HooksFolded) -> datetime | None:
     # Where several sessions ended, the event does not tell when each of them did.
-    ends = [one for one in event.calls if KINDS[one.agent].get(one.event) == "session_ended"]
-    return ends[0].last_at if sum(one.count for one in ends) == 1 else None
+    ends = [call for call in event.calls if KINDS[call.agent].get(call.event) == "session_ended"]
+    return ends[0].last_at if sum(call.count for call in ends) == 1 else None
 
 
 def _absences(known: HookSession, event: HookSessionStarted) -> tuple[Absence, ...]:

@@ -91,9 +91,9 @@ def _kill_all(call: HookCall, state: TeamState | None) -> tuple[Change, ...]:
     # Nothing that an agent CLI has started outlives it.
     members = state.members if state is not None else ()
     return tuple(
-        MemberLeft(one.member, "killed", one.incarnation)
-        for one in members
-        if one.counts and one.told_by == "host" and not _is_of_an_earlier_life(call, one)
+        MemberLeft(member.member, "killed", member.incarnation)
+        for member in members
+        if member.counts and member.told_by == "host" and not _is_of_an_earlier_life(call, member)
     )
 
 
@@ -113,19 +113,21 @@ def _is_of_an_earlier_life(call: HookCall, member: Member) -> bool:
 
 
 def _listed_members(call: HookCall, state: TeamState | None) -> Running:
-    running = [one for one in call.tasks or () if one.running]
-    teammates = {one.id for one in running if one.kind == "teammate"}
+    running = [task for task in call.tasks or () if task.running]
+    teammates = {task.id for task in running if task.kind == "teammate"}
     if _has_other_teammates(teammates, state):
-        running = [one for one in running if one.id not in teammates]
-    members = [Joined(one.id, one.kind, one.description) for one in running]
-    members += [Joined(one.id, "scheduled_wakeup", one.description) for one in call.wakeups or ()]
+        running = [task for task in running if task.id not in teammates]
+    members = [Joined(task.id, task.kind, task.description) for task in running]
+    members += [
+        Joined(wakeup.id, "scheduled_wakeup", wakeup.description) for wakeup in call.wakeups or ()
+    ]
     return Running(tuple(members), frozenset(_listed_kinds(call)))
 
 
 def _has_other_teammates(teammates: set[str], state: TeamState | None) -> bool:
     # The list has teammates by other names than their hooks: they would count twice, and never be idle.
-    living = [one for one in state.members if may_live(one)] if state is not None else []
-    return any(one.kind in _HELPERS and one.member not in teammates for one in living)
+    living = [member for member in state.members if may_live(member)] if state is not None else []
+    return any(member.kind in _HELPERS and member.member not in teammates for member in living)
 
 
 def _listed_kinds(call: HookCall) -> list[Kind]:
@@ -133,5 +135,5 @@ def _listed_kinds(call: HookCall) -> list[Kind]:
     proven: list[Kind] = ["scheduled_wakeup"] if call.wakeups is not None else []
     if call.tasks is None or call.tasks_unclear:
         return proven
-    has_teammates = any(one.kind == "teammate" for one in call.tasks)
+    has_teammates = any(task.kind == "teammate" for task in call.tasks)
     return [*proven, "background_shell", *(() if has_teammates else _HELPERS)]

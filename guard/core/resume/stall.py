@@ -64,13 +64,13 @@ def current_stall(
     now: datetime,
 ) -> Stall:
     """The silence that the agent is in, by its signs since the last prompt, or by all that are known."""
-    own = [one for one in sent if one.incarnation == incarnation]
+    own = [resume for resume in sent if resume.incarnation == incarnation]
     last = own[-1] if own else None
-    newest = max((one.at for one in signals if _is_own_work(one, last, now)), default=None)
+    newest = max((signal.at for signal in signals if _is_own_work(signal, last, now)), default=None)
     name = _digest(incarnation, newest or since)
     if last is not None and newest is None:
         name = last.stall
-    ours = [one.at for one in own if one.stall == name]
+    ours = [resume.at for resume in own if resume.stall == name]
     return Stall(name, len(ours), ours[-1] if ours else None)
 
 

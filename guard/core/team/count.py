@@ -38,22 +38,22 @@ def has_expired(member: Member, moment: Moment) -> bool:
 
 def expired_members(state: TeamState | None, moment: Moment) -> tuple[Member, ...]:
     members = state.members if state is not None else ()
-    return tuple(one for one in members if has_expired(one, moment))
+    return tuple(member for member in members if has_expired(member, moment))
 
 
 def team_at(state: TeamState, moment: Moment) -> TeamState:
     """Return the team without the members whose lease ran out, recorded or not."""
-    over = {one.member for one in expired_members(state, moment)}
+    over = {member.member for member in expired_members(state, moment)}
     if not over:
         return state
     members = [
-        one.mark_left(moment.now, "lease_expired", _describe_silence(one, moment))
-        if one.member in over
-        else one
-        for one in state.members
+        member.mark_left(moment.now, "lease_expired", _describe_silence(member, moment))
+        if member.member in over
+        else member
+        for member in state.members
     ]
-    members.sort(key=lambda one: not one.counts)
-    count = sum(one.counts for one in members)
+    members.sort(key=lambda member: not member.counts)
+    count = sum(member.counts for member in members)
     return state.model_copy(update={"members": tuple(members), "active_teammate_count": count})
 
 
@@ -62,11 +62,13 @@ def team_in_iteration(state: TeamState, scope: Scope) -> TeamState:
     if scope.session is not None:
         return state
     members = [
-        one for one in state.members if (one.run, one.iteration) == (scope.run, scope.iteration)
+        member
+        for member in state.members
+        if (member.run, member.iteration) == (scope.run, scope.iteration)
     ]
     news = {
         "members": tuple(members),
-        "active_teammate_count": sum(one.counts for one in members),
+        "active_teammate_count": sum(member.counts for member in members),
         "active_team_name": state.active_team_name if members else None,
     }
     return state.model_copy(update=news)
@@ -147,9 +149,9 @@ class _Ledger:
 
     def expire(self) -> None:
         moment = self._terms.moment
-        for one in list(self._roll.counting.values()):
-            if has_expired(one, moment):
-                self._leave(one, "lease_expired", _describe_silence(one, moment))
+        for member in list(self._roll.counting.values()):
+            if has_expired(member, moment):
+                self._leave(member, "lease_expired", _describe_silence(member, moment))
 
     def take(self, change: Change) -> None:
         match change:
@@ -196,7 +198,7 @@ class _Ledger:
 
     def _compare(self, change: Running) -> None:
         # A list says which members live, not which work: an idle member stays idle.
-        listed = {one.member for one in change.members}
+        listed = {joined.member for joined in change.members}
         for member in list(self._roll.counting.values()):
             is_listed_by_host = member.told_by == "host" and member.kind in change.kinds
             if is_listed_by_host and member.member not in listed:

@@ -58,7 +58,7 @@ def team_text(report: TeamReport) -> str:
         count = plural(report.active_teammate_count, "active member")
         head = f"team {report.active_team_name}: {count}"
     lines = [f"{head}; completion is {'held back' if report.held else 'not held back'}"]
-    lines += [_line(one) for one in report.members if one.counts]
+    lines += [_line(member) for member in report.members if member.counts]
     return "\n".join(escape(line) for line in lines)
 
 
@@ -72,7 +72,7 @@ def team_text_of_member(report: TeamReport) -> str:
 
 def whole_text(report: TeamReport) -> str:
     """Return the team with all members, also those that left."""
-    gone = [escape(_line(one)) for one in report.members if not one.counts]
+    gone = [escape(_line(member)) for member in report.members if not member.counts]
     return "\n".join([team_text(report), *gone])
 
 

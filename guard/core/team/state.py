@@ -96,7 +96,7 @@ class TeamState(ViewDocument):
         return team_key(self.worktree, self.session)
 
     def member(self, name: str) -> Member | None:
-        return next((one for one in self.members if one.member == name), None)
+        return next((member for member in self.members if member.member == name), None)
 
 
 class Roll:
@@ -113,8 +113,8 @@ class Roll:
         roll = cls()
         if state is not None:
             roll.name, roll.forgotten = state.active_team_name, state.highest_forgotten_incarnation
-            roll.counting = {one.member: one for one in state.members if one.counts}
-            roll.left = {one.member: one for one in state.members if not one.counts}
+            roll.counting = {member.member: member for member in state.members if member.counts}
+            roll.left = {member.member: member for member in state.members if not member.counts}
         return roll
 
     def newest(self, member: str) -> Member | None:
@@ -160,7 +160,7 @@ class Roll:
         # No member comes back after a clear, not even one that was presumed gone.
         for member in list(self.counting.values()):
             self._leave(member.mark_left(event.at, "cleared", event.detail))
-        for member in [one for one in self.left.values() if may_live(one)]:
+        for member in [left for left in self.left.values() if may_live(left)]:
             self.left[member.member] = member.mark_left(
                 member.left_at, "cleared", member.left_detail
             )
