@@ -63,20 +63,20 @@ def runs_of_tests(subject: AgentSubject) -> Iterator[Sign]:
 
 def changed_files(subject: AgentSubject) -> Iterator[Sign]:
     """The newest change in each folder of the agent, or in a work tree where it works alone."""
-    yield from _newest_in(_own_folders(subject), subject, "FILE_MODIFICATION", "st_mtime")
+    yield from _newest_signs(_own_folders(subject), subject, "FILE_MODIFICATION", "st_mtime")
 
 
 def read_files(subject: AgentSubject) -> Iterator[Sign]:
     own = matching_folders(subject, subject.settings.workspace_folders)
-    yield from _newest_in(own, subject, "WORKSPACE_ACCESS", "st_atime")
+    yield from _newest_signs(own, subject, "WORKSPACE_ACCESS", "st_atime")
 
 
-def _newest_in(
+def _newest_signs(
     roots: Iterable[Path], subject: AgentSubject, source: SourceName, time: str
 ) -> Iterator[Sign]:
     for root in roots:
         try:
-            found = _newest(root, subject, time, set(_files_of_other_sources(subject)))
+            found = _newest_file(root, subject, time, set(_files_of_other_sources(subject)))
         except TooMuch as error:  # The other folders still count.
             yield PartialTrouble(str(error))
             continue
@@ -99,7 +99,7 @@ def _own_folders(subject: AgentSubject) -> Iterator[Path]:
         yield from matching_folders(subject, subject.settings.workspace_folders)
 
 
-def _newest(
+def _newest_file(
     root: Path, subject: AgentSubject, time: str, left_out: Container[Path] = ()
 ) -> tuple[float, str] | None:
     """The newest time of a file below a folder, not in the future, and the file's name."""

@@ -102,7 +102,7 @@ def _seconds(value: object, now: float) -> float | None:
     with suppress(OverflowError, ValueError, OSError):
         if isinstance(value, str):
             moment = _moment(value)
-            return _nearest(moment, now) if moment is not None else None
+            return _nearest_seconds(moment, now) if moment is not None else None
         return value / 1000 if value > _MILLISECONDS else float(value)
     return None
 
@@ -115,7 +115,7 @@ def _moment(text: str) -> datetime | None:
     return None
 
 
-def _nearest(moment: datetime, now: float) -> float:
+def _nearest_seconds(moment: datetime, now: float) -> float:
     # Without a zone it is local time or UTC: the later of them that is not in the future.
     if moment.tzinfo is not None:
         return moment.timestamp()

@@ -143,10 +143,10 @@ class KnownAgents:
 
     def gaps_of(self, agent: Agent) -> tuple[clocks.Gap, ...]:
         # An agent on another machine has gaps that this one does not know.
-        return () if compare_hosts(agent.host, self._here) == "elsewhere" else self._gaps
+        return () if compare_hosts(agent.host, self._this_host) == "elsewhere" else self._gaps
 
     @cached_property
-    def _here(self) -> Host:
+    def _this_host(self) -> Host:
         return read_host()
 
     @cached_property

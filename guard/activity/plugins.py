@@ -114,7 +114,7 @@ class CollectorPlugin:
         with _LOADING:
             if self._loaded is None and self.trouble is None:
                 with _search_only(self.paths):
-                    self._within(LOAD_SECONDS, self._import, "could not be loaded")
+                    self._call_within(LOAD_SECONDS, self._import, "could not be loaded")
 
     def collect(self, subject: AgentSubject) -> Iterator[OurSign]:
         """The plugin's signs of one agent; the last item is the reason if it failed."""
@@ -123,7 +123,7 @@ class CollectorPlugin:
         self.load()
         if self.trouble is None:
             theirs = _public_subject(subject)
-            self._within(limit, lambda: self._ask(theirs, signs), "failed")
+            self._call_within(limit, lambda: self._ask(theirs, signs), "failed")
         for sign in tuple(signs):
             yield self._convert(sign, subject)
         if self.trouble is not None:
@@ -142,7 +142,7 @@ class CollectorPlugin:
             raise TypeError(f"{self.entry.value} cannot be called")
         self._loaded = loaded
 
-    def _within(self, seconds: float, act: Any, failed: str) -> None:
+    def _call_within(self, seconds: float, act: Any, failed: str) -> None:
         """Call `act` in a thread; one that takes too long is left behind, and the plugin is not called again."""
 
         def run() -> None:

@@ -78,19 +78,19 @@ class SharedScan:
         """The newest commits of a work tree, of HEAD only or of all branches."""
         git = period.reader(root)
         ask = partial(list_commits_since, git, period.since, head=head)
-        return self._once(("commits", root, head), lambda: tuple(ask()))
+        return self._find_once(("commits", root, head), lambda: tuple(ask()))
 
     def branches(self, root: Path, period: ScanPeriod) -> tuple[str, ...]:
         git = period.reader(root)
-        return self._once(("branches", root), lambda: tuple(list_branches(git)))
+        return self._find_once(("branches", root), lambda: tuple(list_branches(git)))
 
     def branches_of(self, agent: str, root: Path, period: ScanPeriod) -> list[str]:
         names = self.branches(root, period)
-        found = self._once(("named branches", root), lambda: branches_by_agent(names))
+        found = self._find_once(("named branches", root), lambda: branches_by_agent(names))
         return found.get(agent.lower(), [])
 
     def listing(self, folder: Path, most: int) -> FolderListing | None:
-        return self._once(("listing", folder), lambda: list_folder(folder, most))
+        return self._find_once(("listing", folder), lambda: list_folder(folder, most))
 
     def objects_by_name(
         self, path: Path, size: int, keys: tuple[str, ...]
@@ -105,7 +105,7 @@ class SharedScan:
                     found.setdefault(name, []).append(item)
             return found
 
-        return self._once(("naming", path, keys), read)
+        return self._find_once(("naming", path, keys), read)
 
     def test_runs(self, root: Path, period: ScanPeriod) -> tuple[TestRun, ...]:
         def find() -> tuple[TestRun, ...]:
@@ -114,12 +114,12 @@ class SharedScan:
             temporary = Path(period.environ.get("TMPDIR") or tempfile.gettempdir())
             return find_test_runs(root, period.since, period.now, known, temporary) or ()
 
-        return self._once(("tests", root), find)
+        return self._find_once(("tests", root), find)
 
     def processes(self) -> tuple[Figures, Figures]:
-        return self._once("processes", _read_twice)
+        return self._find_once("processes", _read_twice)
 
-    def _once(self, key: object, find: Callable[[], T]) -> T:
+    def _find_once(self, key: object, find: Callable[[], T]) -> T:
         with self._lock:
             lock = self._locks.setdefault(key, Lock())
         with lock:

@@ -82,13 +82,13 @@ def _read_bytes(path: Path) -> bytes:
     except OSError as error:
         linked = error.errno == errno.ELOOP
         reason = "it is a symbolic link" if linked else error.strerror or "it cannot be read"
-        raise _unusable(path, reason) from None
+        raise _refusal(path, reason) from None
     except ValueError as error:
-        raise _unusable(path, str(error)) from None
+        raise _refusal(path, str(error)) from None
     if len(data) > MOST_BYTES:
-        raise _unusable(path, f"it has more than {MOST_BYTES} bytes")
+        raise _refusal(path, f"it has more than {MOST_BYTES} bytes")
     return data
 
 
-def _unusable(path: Path, reason: str) -> WrongUsage:
+def _refusal(path: Path, reason: str) -> WrongUsage:
     return WrongUsage(f"{escape(str(path))} cannot be imported: {reason}", _HINT)

@@ -61,14 +61,14 @@ def changes_since(ground: Ground, since: datetime, git: RepositoryReader) -> Wor
             "report from where it was spawned",
         )
     found = search.find_committed(now, ground.head)
-    files = found.paths | (search.dirty_lately(now) if began is not now else set())
-    files |= search.inside(now, files)
+    files = found.paths | (search.recent_dirty_paths(now) if began is not now else set())
+    files |= search.find_nested_changes(now, files)
     if began.common_dir != now.common_dir:
         there = search.find_committed(began, ground.head)
         files |= there.paths
         found.oids |= there.oids
-    left = search.dirty_since(began, ground.dirty)
-    files |= left | search.inside(began, left)
+    left = search.dirty_paths_since(began, ground.dirty)
+    files |= left | search.find_nested_changes(began, left)
     return WorkSinceBaseline(frozenset(map(spell, files)), len(found.oids))
 
 
@@ -89,7 +89,9 @@ class _Search:
     def _git(self, repository: Repository) -> RepositoryReader:
         return RepositoryReader(repository, self.environ, self.time_limit)
 
-    def dirty_since(self, repository: Repository, before: tuple[DirtyFile, ...]) -> set[bytes]:
+    def dirty_paths_since(
+        self, repository: Repository, before: tuple[DirtyFile, ...]
+    ) -> set[bytes]:
         """Return the paths that became dirty since, and those that were dirty before and are clean now."""
         now = read_dirty(self._git(repository), before)
         known = {file.path for file in before}
@@ -102,7 +104,7 @@ class _Search:
             found.update(paths)
         return found
 
-    def dirty_lately(self, repository: Repository) -> set[bytes]:
+    def recent_dirty_paths(self, repository: Repository) -> set[bytes]:
         """Return the dirty paths of a work tree without a baseline that were written since, or are missing."""
         now = read_dirty(self._git(repository))
         return {path for path in now.paths(now.files) if self._is_new(repository, path)}
@@ -110,30 +112,30 @@ class _Search:
     def _is_new(self, repository: Repository, path: bytes) -> bool:
         # By the inode's change time, which no program can set; for a folder it shows nothing.
         try:
-            status = os.lstat(_below(repository, path))
+            status = os.lstat(_path_below(repository, path))
         except OSError:
             return True
         return stat.S_ISDIR(status.st_mode) or status.st_ctime >= self.earliest
 
-    def inside(self, repository: Repository, paths: Iterable[bytes]) -> set[bytes]:
+    def find_nested_changes(self, repository: Repository, paths: Iterable[bytes]) -> set[bytes]:
         """Return the changes inside repositories nested at some of these paths, where git can tell."""
-        nested = (path for path in paths if os.path.lexists(_below(repository, path) / ".git"))
+        nested = (path for path in paths if os.path.lexists(_path_below(repository, path) / ".git"))
         found: set[bytes] = set()
         for path in islice(nested, _MOST_NESTED):
             with suppress(RepositoryProblem):
-                inner = repository_at(_below(repository, path))
-                done = self._done_in(inner, inner.common_dir == repository.common_dir)
+                inner = repository_at(_path_below(repository, path))
+                done = self._changes_in(inner, inner.common_dir == repository.common_dir)
                 found.update(path.rstrip(b"/") + b"/" + name for name in done)
         return found
 
-    def _done_in(self, repository: Repository, linked: bool) -> set[bytes]:
+    def _changes_in(self, repository: Repository, linked: bool) -> set[bytes]:
         made: set[bytes] = set()
         if not linked:
             # The commits of a linked work tree are counted with those of its repository.
             git = self._git(repository)
             made = read_committed(git, None, self.earliest, by_time=True).paths
-        return made | self.dirty_lately(repository)
+        return made | self.recent_dirty_paths(repository)
 
 
-def _below(repository: Repository, path: bytes) -> Path:
+def _path_below(repository: Repository, path: bytes) -> Path:
     return repository.root / os.fsdecode(path)

@@ -198,7 +198,9 @@ class _TraceSearch:
     def _source(self, folder: Path, name: str) -> TestSource | None:
         # None if the file is tracked, or no tool writes files of this name.
         found = next((tool for tool, names in _NAMES.items() if _matches(name, names)), None)
-        is_report = name.endswith(".xml") and not _REPORTS.isdisjoint(self._relative(folder).parts)
+        is_report = name.endswith(".xml") and not _REPORTS.isdisjoint(
+            self._relative_path(folder).parts
+        )
         if is_report and found != "coverage":
             found = "junit"
         return found if found and self._name(folder / name) not in self.tracked else None
@@ -216,11 +218,11 @@ class _TraceSearch:
     def _trace(self, source: TestSource, folder: Path, seen: CacheFile) -> _Trace:
         return _Trace(source, self._name(folder), seen)
 
-    def _relative(self, path: Path) -> Path:
+    def _relative_path(self, path: Path) -> Path:
         return path.relative_to(self.root)
 
     def _name(self, path: Path) -> str:
-        return spell(os.fsencode(self._relative(path)))
+        return spell(os.fsencode(self._relative_path(path)))
 
 
 def _matches(name: str, patterns: Iterable[str]) -> bool:

@@ -105,7 +105,7 @@ def is_meaningful_progress(
     kinds = [event[key] for key in _KIND_KEYS if isinstance(event.get(key), str)]
     texts = [event[key] for key in _TEXT_KEYS if isinstance(event.get(key), str)]
     sources = [event[key] for key in _SOURCE_KEYS if isinstance(event.get(key), str)]
-    if any(_plain(kind) in _NO_WORK for kind in kinds) or any(
+    if any(_plain_kind(kind) in _NO_WORK for kind in kinds) or any(
         is_noise(text, patterns) for text in texts
     ):
         return False
@@ -114,5 +114,5 @@ def is_meaningful_progress(
     return bool(kinds) or any(text.strip() for text in texts)
 
 
-def _plain(kind: str) -> str:
+def _plain_kind(kind: str) -> str:
     return kind.strip().casefold().replace("-", "_").replace(".", "_").replace(" ", "_")

@@ -97,23 +97,25 @@ def find_outage(agents: Iterable[LastSeen], now: datetime, rules: OutageRules) -
     A caller that watches for long should remember it: agents come back one after another, and it still explains the silence
     of the last ones when the first are back.
     """
-    seen = sorted((agent for agent in agents if agent.at is not None), key=_at)
-    silent = [agent for agent in seen if agent.is_quiet(now) and _at(agent) <= now]
+    seen = sorted((agent for agent in agents if agent.at is not None), key=_time_of)
+    silent = [agent for agent in seen if agent.is_quiet(now) and _time_of(agent) <= now]
     for fallen in _groups_within(silent, timedelta(minutes=rules.within_minutes)):
-        until = _at(fallen[-1]) + timedelta(minutes=rules.hold_minutes)
+        until = _time_of(fallen[-1]) + timedelta(minutes=rules.hold_minutes)
         at_work = [
-            agent for agent in seen if not agent.is_quiet(now) or _at(agent) >= _at(fallen[0])
+            agent
+            for agent in seen
+            if not agent.is_quiet(now) or _time_of(agent) >= _time_of(fallen[0])
         ]
         enough = len(fallen) >= max(rules.agents, rules.share * len(at_work))
         if enough and now < until:
-            quiet = [agent for agent in silent if _was_quiet(agent, _at(fallen[0]))]
+            quiet = [agent for agent in silent if _was_quiet(agent, _time_of(fallen[0]))]
             return _outage([*quiet, *fallen], until, len(quiet) + len(at_work))
     return None
 
 
 def _was_quiet(agent: LastSeen, begun: datetime) -> bool:
     # It still counted as at work when the others fell silent: the outage explains why it did not go on.
-    return timedelta(0) < begun - _at(agent) <= timedelta(minutes=agent.lookback_minutes)
+    return timedelta(0) < begun - _time_of(agent) <= timedelta(minutes=agent.lookback_minutes)
 
 
 def _groups_within(silent: Sequence[LastSeen], within: timedelta) -> list[Sequence[LastSeen]]:
@@ -121,17 +123,17 @@ def _groups_within(silent: Sequence[LastSeen], within: timedelta) -> list[Sequen
     groups, end = [], 0
     for start, first in enumerate(silent):
         end = max(end, start)
-        while end < len(silent) and _at(silent[end]) - _at(first) <= within:
+        while end < len(silent) and _time_of(silent[end]) - _time_of(first) <= within:
             end += 1
         groups.append(silent[start:end])
-    return sorted(groups, key=lambda group: (_at(group[-1]), len(group)), reverse=True)
+    return sorted(groups, key=lambda group: (_time_of(group[-1]), len(group)), reverse=True)
 
 
 def _outage(fallen: Sequence[LastSeen], until: datetime, were_active: int) -> Outage:
     named = tuple(SilentAgent(task_id=agent.task_id, agent_id=agent.agent_id) for agent in fallen)
-    return Outage(since=_at(fallen[-1]), until=until, agents=named, were_active=were_active)
+    return Outage(since=_time_of(fallen[-1]), until=until, agents=named, were_active=were_active)
 
 
-def _at(agent: LastSeen) -> datetime:
+def _time_of(agent: LastSeen) -> datetime:
     assert agent.at is not None
     return agent.at

@@ -57,11 +57,12 @@ class Notes:
 
     def warnings(self, source: str) -> tuple[str, ...]:
         return tuple(
-            f"{escape(source)}: {_some(places)}{what}" for what, places in self.assumed.items()
+            f"{escape(source)}: {_name_places(places)}{what}"
+            for what, places in self.assumed.items()
         )
 
 
-def _some(places: list[str]) -> str:
+def _name_places(places: list[str]) -> str:
     named = ", ".join(filter(None, places[:_MOST_PLACES]))
     more = len(places) - _MOST_PLACES
     others = f" and {plural(more, 'other')}" if more > 0 else ""

@@ -85,7 +85,7 @@ class Roster:
         return True
 
     def _update(self, event: AgentUpdated) -> bool:
-        agent = self._current(event)
+        agent = self._find_current(event)
         if agent is None:
             return False
         ended = self._move(agent, event.status)
@@ -104,7 +104,7 @@ class Roster:
         return ended
 
     def _end(self, event: AgentEndDetected | AgentKilled) -> bool:
-        agent = self._current(event)
+        agent = self._find_current(event)
         if agent is None:
             self._explain(event)
             return False
@@ -152,7 +152,9 @@ class Roster:
             case _:
                 assert_never(event)
 
-    def _current(self, event: AgentUpdated | AgentEndDetected | AgentKilled) -> AgentDraft | None:
+    def _find_current(
+        self, event: AgentUpdated | AgentEndDetected | AgentKilled
+    ) -> AgentDraft | None:
         """Return the agent if it is active and of the event's incarnation; otherwise count the event as late."""
         agent = self._thaw(event.task_id, event.agent_id)
         if agent is None:

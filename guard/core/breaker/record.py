@@ -24,7 +24,7 @@ def after_iteration(case: BreakerCase, recorded: BreakerRecorded) -> tuple[Break
     is_trial = state.state == "half_open"
     risen = _counts_risen(state.counts, tally(state.counts, recorded))
     cause = _limit_reached(risen, case.settings)
-    cause = cause or (_failed_again(state, risen) if is_trial else None)
+    cause = cause or (_trial_failure_cause(state, risen) if is_trial else None)
     later = replace(case, stamp=case.stamp.next())
     if cause is not None:
         return (recorded, _open(later, cause, state.cooldown_seconds * 2, recorded.head))
@@ -53,7 +53,7 @@ def _limit_reached(risen: dict[str, int], settings: BreakerSettings) -> str | No
     return next((cause for cause, count in risen.items() if 0 < limits[cause] <= count), None)
 
 
-def _failed_again(state: Breaker, risen: dict[str, int]) -> str | None:
+def _trial_failure_cause(state: Breaker, risen: dict[str, int]) -> str | None:
     # A trial failed if it stalled, or showed again what the breaker opened for.
     if "no_commits" in risen:
         return "no_commits"

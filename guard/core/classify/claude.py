@@ -112,7 +112,7 @@ class ClaudeFormat(Format):
             message=text or self._message,
             asked=self._last_tool in _QUESTION_TOOLS,
             helpless=bool(self._tools) and self._tools <= denied,
-            killed=self.team.lost,
+            killed=self.team.lost_helpers,
             denied=tuple(name for name in names if name and name not in _QUESTION_TOOLS),
             cost=number_in(result.get("total_cost_usd")),
         )

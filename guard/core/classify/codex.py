@@ -69,12 +69,12 @@ class CodexFormat(Format):
     def ending(self) -> StreamEnd:
         return StreamEnd(
             finished=self._is_over,
-            trouble=self._trouble or self._cut_off(),
+            trouble=self._trouble or self._cut_off_error(),
             message=self._message,
-            killed=self.team.lost,
+            killed=self.team.lost_helpers,
         )
 
-    def _cut_off(self) -> ReportedError | None:
+    def _cut_off_error(self) -> ReportedError | None:
         # The last notice explains a turn that never ended, if its meaning is known.
         found = make_error(self._notice) if self._notice and not self._is_over else None
         return found if found and found.outcome != "crash" else None

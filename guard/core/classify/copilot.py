@@ -102,7 +102,7 @@ class CopilotFormat(Format):
             or (ReportedError("crash", f"exit_{code}") if failed else None),
             message=self._message,
             helpless=bool(self._denied) and not self._worked,
-            killed=self.team.lost if self._result else (),
+            killed=self.team.lost_helpers if self._result else (),
             denied=tuple(self._denied),
         )
 

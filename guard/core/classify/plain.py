@@ -76,7 +76,7 @@ class Tail:
         return bool(self._lines) and self._lines[-1][0].rstrip().endswith(b":")
 
     @property
-    def last(self) -> str:
+    def last_line(self) -> str:
         """Return the last line; empty if it is in a fenced block."""
         return "" if self.is_empty or self.is_fenced else _visible_text(self._lines[-1][0])
 

@@ -120,9 +120,9 @@ class OutputReader:
         own = self._agent.own_errors(StderrEnd(errors, exit_code, announced, latest))
         found = find_error(self._tail, own, exit_code)
         agents = self._candidates if self._format is None and found is None else ()
-        meanings = (agent.last_words.get(self._tail.last) for agent in agents)
+        meanings = (agent.last_words.get(self._tail.last_line) for agent in agents)
         known_meaning = next((meaning for meaning in meanings if meaning), None)
-        return ReportedError(*known_meaning, self._tail.last) if known_meaning else found
+        return ReportedError(*known_meaning, self._tail.last_line) if known_meaning else found
 
     def _doubt(self, found: ReportedError, exit_code: int | None) -> ReportedError:
         # Plain text alone proves nothing: guard also needs an exit code and something to read.

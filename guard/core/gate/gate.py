@@ -171,7 +171,7 @@ class Gate:
     def _outcome(self) -> StreamOutcome:
         held, holder = self._held, self._holder()
         lost = self._members.names if self._reader.kills_helpers else ()
-        killed = (*self._members.killed, *lost)
+        killed = (*self._members.killed_names, *lost)
         alive = () if lost else self._members.names
         reasons: list[Reason] = ["helpers_killed"] if killed else []
         if self._in_turn or (held and holder is None):

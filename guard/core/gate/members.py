@@ -44,7 +44,7 @@ class Members:
     def names_except(self, kind: Kind) -> tuple[str, ...]:
         return tuple(member.name for member in self._members.values() if member.kind != kind)
 
-    def running(self) -> Running:
+    def running_members(self) -> Running:
         """Return all members that count, as if the agent CLI had listed them."""
         members = tuple(
             Joined(name, member.kind, member.name, self.team)
@@ -53,7 +53,7 @@ class Members:
         return Running(members, frozenset(get_args(Kind)) - {"scheduled_wakeup"})
 
     @property
-    def killed(self) -> tuple[str, ...]:
+    def killed_names(self) -> tuple[str, ...]:
         """Return the names of the members that were killed since the agent last ended a turn."""
         return tuple(self._killed.values())
 
@@ -146,7 +146,7 @@ class StreamTeam:
             self._members.apply(change, self._reader.session)
         self._news += changes
         if len(self._news) > _MOST_NEWS:
-            self._news = [self._members.running()]
+            self._news = [self._members.running_members()]
 
     def note_turn(self) -> None:
         """Note that the agent went on, and so knows which helpers were killed before."""
@@ -162,7 +162,7 @@ class StreamTeam:
         return self._members.ids
 
     @property
-    def lost(self) -> tuple[str, ...]:
+    def lost_helpers(self) -> tuple[str, ...]:
         """Return the helpers whose work is lost if the session is over: those killed, and those that have not ended."""
         # An idle teammate looks like one that works, and stays until it is shut down: it is no lost work.
-        return (*self._members.killed, *self._members.names_except("teammate"))
+        return (*self._members.killed_names, *self._members.names_except("teammate"))

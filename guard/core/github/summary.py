@@ -27,7 +27,7 @@ def _lines(report: StepReport, push: Push) -> Iterator[str]:
     if report.check is not None:
         yield from _evidence(report.check)
         yield from _commits(report.check)
-        yield from _rescued(report.check, push)
+        yield from _rescue_lines(report.check, push)
 
 
 def _table(report: StepReport) -> list[tuple[str, str]]:
@@ -87,7 +87,7 @@ def _commits(check: CheckReport) -> Iterator[str]:
         yield from _section("Commits", shown, max(len(commits), check.new_commits))
 
 
-def _rescued(check: CheckReport, push: Push) -> Iterator[str]:
+def _rescue_lines(check: CheckReport, push: Push) -> Iterator[str]:
     rescue, names = check.rescue, check.uncommitted.names
     if names and not (rescue is not None and rescue.commits):
         title = f"Left uncommitted: {plural(len(names), 'file')}"

@@ -36,7 +36,7 @@ def team_changes(call: HookCall, state: TeamState | None) -> tuple[Change, ...]:
         case "helper_ended":
             return _end(call, state)
         case "teammate_idle":
-            return _idle(call, state)
+            return _mark_idle(call, state)
         case "session_ended":
             return _kill_all(call, state)
         case "stop_failed":
@@ -75,7 +75,7 @@ def _end(call: HookCall, state: TeamState | None) -> tuple[Change, ...]:
     return (MemberLeft(member.member, "ended", member.incarnation),)
 
 
-def _idle(call: HookCall, state: TeamState | None) -> tuple[Change, ...]:
+def _mark_idle(call: HookCall, state: TeamState | None) -> tuple[Change, ...]:
     # Only now it is known for a teammate: its start, and the end of its turn, look like those of any subagent.
     name = call.helper or call.teammate
     member = _find_member(name, state)

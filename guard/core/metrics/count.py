@@ -116,8 +116,8 @@ class Metrics:
             average_probes_per_iteration=probes,
             timeout_rate=_rate(self._statuses["timeout"], ended),
             targets=(
-                _below("false_abort_rate", false_abort_rate, FALSE_ABORTS_BELOW),
-                _at_most("average_probes_per_iteration", probes, PROBES_AT_MOST),
+                _target_below("false_abort_rate", false_abort_rate, FALSE_ABORTS_BELOW),
+                _target_at_most("average_probes_per_iteration", probes, PROBES_AT_MOST),
             ),
             runs=count["runs"],
             iterations=count["iterations"],
@@ -146,11 +146,11 @@ def _rate(count: int, of: int) -> float | None:
     return count / of if of else None
 
 
-def _below(name: str, value: float | None, limit: float) -> MetricTarget:
+def _target_below(name: str, value: float | None, limit: float) -> MetricTarget:
     met = None if value is None else value < limit
     return MetricTarget(name=name, target=f"below {limit * 100:g} %", met=met)
 
 
-def _at_most(name: str, value: float | None, limit: float) -> MetricTarget:
+def _target_at_most(name: str, value: float | None, limit: float) -> MetricTarget:
     met = None if value is None else value <= limit
     return MetricTarget(name=name, target=f"at most {limit:g}", met=met)

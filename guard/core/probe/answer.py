@@ -147,7 +147,7 @@ def extract_answer(output: bytes, nonce: str, *, whole_may_omit_nonce: bool = Fa
     if claims > 1:
         raise BadAnswer(f"{claims} objects claim to be the answer")
     if not ours:
-        raise BadAnswer(_missing(found))
+        raise BadAnswer(_missing_reason(found))
     return _answer(ours[0], nonce, may_omit_nonce=whole_may_omit_nonce and ours == [text])
 
 
@@ -165,7 +165,7 @@ def _claims(text: str, nonce: str) -> int:
     return len(re.findall(rf'"nonce"\s*:\s*"{re.escape(nonce)}"', text))
 
 
-def _missing(found: list[str]) -> str:
+def _missing_reason(found: list[str]) -> str:
     if any('"nonce"' in candidate for candidate in found):
         return "the answer does not carry the nonce of this probe"
     return "there is no JSON object with the nonce of this probe in the answer"

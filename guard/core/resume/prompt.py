@@ -59,7 +59,7 @@ def prompt(evidence: ResumeEvidence) -> str:
     head = f"{MARK} guard to agent {agent.agent_id}, task {agent.task_id}"
     sections = [
         f"{head}: prompt {evidence.number} of {evidence.of} in this silence",
-        f"State: {agent.status}. {_silent(evidence.silence)}",
+        f"State: {agent.status}. {_silence_line(evidence.silence)}",
     ]
     for title, lines in _sections(evidence):
         shown = list(lines)
@@ -75,13 +75,17 @@ def quote(text: str, most: int = _LONGEST_QUOTED) -> str:
     return f"{line[: most - 1]}…" if len(line) > most else line
 
 
-def _silent(silence: Silence) -> str:
-    since = "No sign of activity is known" if silence.minutes is None else _for(silence.minutes)
+def _silence_line(silence: Silence) -> str:
+    since = (
+        "No sign of activity is known"
+        if silence.minutes is None
+        else _last_sign_text(silence.minutes)
+    )
     known_by = "; ".join(quote(source, _LONGEST_NAME) for source in silence.known_by)
     return f"{since} ({known_by})." if known_by else f"{since}."
 
 
-def _for(minutes: float) -> str:
+def _last_sign_text(minutes: float) -> str:
     hours = f"{minutes / 60:.1f} h" if minutes >= 120 else f"{minutes:.0f} min"
     return f"Last sign of activity: {hours} ago"
 

@@ -72,13 +72,13 @@ def after_iteration(report: CheckReport, now: datetime, limited: int, has_tasks:
     if report.reason == "nothing_to_do" and not has_tasks:
         return Next("nothing_to_do", code)
     if report.status == "limited" or report.retry_at is not None:
-        return Next(None, code, _until(report.retry_at, now, limited))
+        return Next(None, code, _seconds_to_wait(report.retry_at, now, limited))
     if report.reason in _STILL_ALIVE:
         return Next(None, code, _ALIVE_SECONDS)
     return Next(None, code)
 
 
-def _until(retry_at: datetime | None, now: datetime, limited: int) -> float:
+def _seconds_to_wait(retry_at: datetime | None, now: datetime, limited: int) -> float:
     if retry_at is not None:
         return max(0.0, (retry_at + AFTER_RESET - now).total_seconds())
     return float(min(_MOST_BACKOFF_SECONDS, _FIRST_BACKOFF_SECONDS * 2 ** min(10, limited - 1)))

@@ -162,7 +162,7 @@ class _Ledger:
                 if member is not None and change.incarnation in (None, member.incarnation):
                     self._leave(member, change.because, change.detail)
             case Alive():
-                self._alive(change)
+                self._record_alive(change)
             case Running():
                 self._compare(change)
             case _:
@@ -182,8 +182,8 @@ class _Ledger:
             )
         )
 
-    def _alive(self, change: Alive) -> None:
-        member = self._roll.newest(change.member)
+    def _record_alive(self, change: Alive) -> None:
+        member = self._roll.newest_member(change.member)
         if member is None or not may_live(member):
             return
         if change.incarnation in (None, member.incarnation):
@@ -204,11 +204,11 @@ class _Ledger:
             if is_listed_by_host and member.member not in listed:
                 self._leave(member, "ended", "its host lists it no more")
         for joined in change.members:
-            known = self._roll.newest(joined.member)
+            known = self._roll.newest_member(joined.member)
             if known is None or not may_live(known):
                 self._join(joined)
             elif not (known.counts and _is_fresh(known, self._terms.moment)):
-                self._alive(Alive(joined.member, idle=known.status == "idle"))
+                self._record_alive(Alive(joined.member, idle=known.status == "idle"))
 
     def _leave(self, member: Member, because: LeftBecause, detail: str) -> None:
         self._append(

@@ -117,11 +117,11 @@ class Roll:
             roll.left = {member.member: member for member in state.members if not member.counts}
         return roll
 
-    def newest(self, member: str) -> Member | None:
+    def newest_member(self, member: str) -> Member | None:
         return self.counting.get(member) or self.left.get(member)
 
     def next_incarnation(self, member: str) -> int:
-        known = self.newest(member)
+        known = self.newest_member(member)
         return (known.incarnation if known else self.forgotten) + 1
 
     def apply(self, event: events.TeamEvent) -> None:
@@ -129,7 +129,7 @@ class Roll:
             case events.TeamMemberJoined():
                 self._join(_new_member(event))
             case events.TeamMemberAlive():
-                self._alive(event)
+                self._mark_alive(event)
             case events.TeamMemberLeft():
                 member = self.counting.get(event.member)
                 if member is not None and member.incarnation == event.incarnation:
@@ -145,8 +145,8 @@ class Roll:
         self.left.pop(member.member, None)
         self.counting[member.member] = member
 
-    def _alive(self, event: events.TeamMemberAlive) -> None:
-        member = self.newest(event.member)
+    def _mark_alive(self, event: events.TeamMemberAlive) -> None:
+        member = self.newest_member(event.member)
         if member is None or member.incarnation != event.incarnation or not may_live(member):
             return
         now = _reading(event)

@@ -686,7 +686,7 @@ def test_only_the_life_that_is_meant_ends() -> None:
     members.apply(MemberLeft("a", "ended", incarnation=1), "s1")
     assert members.holder == ("session:s1", 1)
     members.apply(MemberLeft("a", "ended", incarnation=2), "s1")
-    assert (members.count, members.killed) == (0, ("a",))
+    assert (members.count, members.killed_names) == (0, ("a",))
 
 
 def test_somebody_is_killed_once() -> None:
@@ -697,7 +697,7 @@ def test_somebody_is_killed_once() -> None:
         MemberLeft("a", "killed"),
     ):
         members.apply(change, "s1")
-    assert members.killed == ("work",)
+    assert members.killed_names == ("work",)
 
 
 def test_signs_of_life_are_passed_on() -> None:

@@ -43,14 +43,14 @@ def test_news_that_nobody_asks_for_become_a_list_of_who_counts() -> None:
 
 def test_what_was_killed_before_the_agent_went_on_is_not_lost() -> None:
     one = team(begun(1), begun(2), ended(1, "stopped"))
-    assert list(one.lost) == ["job 1", "job 2"]
+    assert list(one.lost_helpers) == ["job 1", "job 2"]
     one.note_turn()
-    assert list(one.lost) == ["job 2"]
+    assert list(one.lost_helpers) == ["job 2"]
 
 
 def test_a_teammate_counts_and_is_no_lost_work() -> None:
     one = team(begun(1), {**begun(2), "task_type": "in_process_teammate"})
-    assert (one.members, one.lost) == (("t1", "t2"), ("job 1",))
+    assert (one.members, one.lost_helpers) == (("t1", "t2"), ("job 1",))
 
 
 @pytest.mark.parametrize("agent", AGENTS)
@@ -116,7 +116,7 @@ def test_the_reader_of_the_output_follows_the_team(name: str, joined: bool) -> N
     one.feed(stream(name))
     assert one.team is not None
     assert bool(one.team.take_news()) is joined
-    assert (one.team.members, one.team.lost) == ((), ())
+    assert (one.team.members, one.team.lost_helpers) == ((), ())
 
 
 def test_plain_text_has_no_team() -> None:
