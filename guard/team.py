@@ -43,23 +43,23 @@ def record_host_end(store: Store, scope: Scope, moment: Moment, members: Iterabl
     """Record that these members ended with their host process, and all others that the host itself reported."""
     named, detail = set(members), "the process that it ran in has ended"
     with store.change() as change:
-        for whose in dict.fromkeys((scope, replace(scope, session=None))):
-            state = _view(change, whose)
+        for counted_scope in dict.fromkeys((scope, replace(scope, session=None))):
+            state = _view(change, counted_scope)
             gone = [
-                MemberLeft(one.member, "killed", one.incarnation, detail)
-                for one in _members_that_count(state)
-                if (one.told_by == "host" or one.member in named)
-                and (whose.session is not None or _is_of_iteration(one, scope))
+                MemberLeft(member.member, "killed", member.incarnation, detail)
+                for member in _members_that_count(state)
+                if (member.told_by == "host" or member.member in named)
+                and (counted_scope.session is not None or _is_of_iteration(member, scope))
             ]
-            terms = count.TeamTerms(whose, moment, new_id(), 0)
+            terms = count.TeamTerms(counted_scope, moment, new_id(), 0)
             change.append(*count.decide(state, gone, terms))
 
 
 def expire(change: StoreChange, scope: Scope, moment: Moment) -> None:
     """Record, in an open change, the members of the session and of its iteration whose lease ran out."""
-    for whose in dict.fromkeys((scope, replace(scope, session=None))):
-        terms = count.TeamTerms(whose, moment, new_id(), 0)
-        change.append(*count.decide(_view(change, whose), (), terms))
+    for counted_scope in dict.fromkeys((scope, replace(scope, session=None))):
+        terms = count.TeamTerms(counted_scope, moment, new_id(), 0)
+        change.append(*count.decide(_view(change, counted_scope), (), terms))
 
 
 def clear(store: Store, scope: Scope, moment: Moment, detail: str = "") -> TeamState | None:
@@ -67,14 +67,16 @@ def clear(store: Store, scope: Scope, moment: Moment, detail: str = "") -> TeamS
     with store.change() as change, refuse_invalid_fields(_FIELDS_HINT):
         early = replace(scope, session=None)
         joined = any(
-            _is_of_iteration(one, scope) for one in _members_that_count(_view(change, early))
+            _is_of_iteration(member, scope) for member in _members_that_count(_view(change, early))
         )
-        whose = [scope, early] if scope.session is not None and joined else [scope]
+        scopes = [scope, early] if scope.session is not None and joined else [scope]
         events = [
             event
-            for one in whose
+            for counted_scope in scopes
             for event in count.clear_events(
-                _view(change, one), detail, count.TeamTerms(one, moment, new_id(), 0)
+                _view(change, counted_scope),
+                detail,
+                count.TeamTerms(counted_scope, moment, new_id(), 0),
             )
         ]
         change.append(*events)
@@ -155,7 +157,7 @@ class TeamStanding:
 def read_standing(store: Store, scope: Scope, moment: Moment) -> TeamStanding:
     name, members = counting_members(store, scope, moment)
     team = TeamEvidence(name=name, active=len(members)) if name is not None else None
-    return TeamStanding(team, tuple(_make_living(one, moment) for one in members))
+    return TeamStanding(team, tuple(_make_living(member, moment) for member in members))
 
 
 @dataclass
@@ -192,19 +194,21 @@ def counting_members(store: Store, scope: Scope, moment: Moment) -> tuple[str | 
     """Return the team's name and the members that count for an iteration, also those that joined before its session."""
     early = read_team(store, replace(scope, session=None), moment)
     members = {
-        one.member: one for one in _members_that_count(early) if _is_of_iteration(one, scope)
+        member.member: member
+        for member in _members_that_count(early)
+        if _is_of_iteration(member, scope)
     }
-    joined = early is not None and any(_is_of_iteration(one, scope) for one in early.members)
+    joined = early is not None and any(_is_of_iteration(member, scope) for member in early.members)
     name = early.active_team_name if early is not None and joined else None
     own = read_team(store, scope, moment) if scope.session is not None else None
     if own is not None:
-        members |= {one.member: one for one in _members_that_count(own)}
+        members |= {member.member: member for member in _members_that_count(own)}
         name = own.active_team_name or name
     return name, list(members.values())
 
 
 def _members_that_count(state: TeamState | None) -> list[Member]:
-    return [one for one in state.members if one.counts] if state is not None else []
+    return [member for member in state.members if member.counts] if state is not None else []
 
 
 def _make_living(member: Member, moment: Moment) -> Living:

@@ -173,7 +173,7 @@ class Leftovers:
             expected.settle()
         how = "did not end in time" if done.code is None else f"ended with exit code {done.code}"
         where = f" on {elsewhere}" if elsewhere else ""
-        said = f"the rescue command {how}, and made {plural(len(made), 'commit')}{where}"
+        summary = f"the rescue command {how}, and made {plural(len(made), 'commit')}{where}"
         note = f"; {plural(len(held), 'path')} held back: {held[0].why}" if held and made else ""
         return Rescue(
             commits=tuple(line.oid for line in reversed(home or made)),
@@ -181,7 +181,7 @@ class Leftovers:
             held_back=list_held_back(held),
             branch=elsewhere,
             reason="rescued" if home else "not_plain:branch_changed" if made else "refused",
-            detail=fit_line(said + note),
+            detail=fit_line(summary + note),
         )
 
     def _expect_commits(self) -> ExpectedCommits:

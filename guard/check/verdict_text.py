@@ -16,12 +16,12 @@ _MOST_NAMES = 5
 
 def headline(report: CheckReport) -> str:
     word = colour(report.status, _COLOURS.get(report.status, "warning"))
-    said = f"{word}: {report.reason}"
+    line = f"{word}: {report.reason}"
     if report.detail:
-        said += f" ({escape(report.detail)})"
+        line += f" ({escape(report.detail)})"
     if report.retry_at is not None:
-        said += f"; try again at {report.retry_at:%Y-%m-%d %H:%M:%S} UTC"
-    return said
+        line += f"; try again at {report.retry_at:%Y-%m-%d %H:%M:%S} UTC"
+    return line
 
 
 def verdict_text(report: CheckReport) -> str:

@@ -128,8 +128,8 @@ def _text(report: BreakerReport, *, history: bool = False) -> str:
     lines = [_state(report), f"counts: {_counts(report)}"]
     if history:
         lines += [
-            f"{_time(one.at)}  {one.what:18}  {one.status or '':11}  {one.reason}".rstrip()
-            for one in report.history
+            f"{_time(entry.at)}  {entry.what:18}  {entry.status or '':11}  {entry.reason}".rstrip()
+            for entry in report.history
         ]
     return "\n".join(escape(line) for line in lines)
 

@@ -38,11 +38,11 @@ def command(
     known = request.fields_class.model_fields
     values = _values(guard, known, fields)
     try:
-        asked = request.parse(values)
+        parsed_request = request.parse(values)
     except ValidationError as error:
         takes = ", ".join(known) or "nothing"
         raise WrongUsage(f"{kind}: {first_problem(error)}", f"it takes {takes}") from None
-    done = record(guard, asked, event_id)
+    done = record(guard, parsed_request, event_id)
     print_change(guard, done, form)
 
 
@@ -68,7 +68,7 @@ def _value(guard: Invocation, name: str, text: str, field: Any) -> Any:
     if kind is dict or (kind is tuple and text.startswith("[")):
         return _document(name, text)
     if kind is tuple and get_args(field.annotation):
-        return tuple(one.strip() for one in text.split(",") if one.strip())
+        return tuple(part.strip() for part in text.split(",") if part.strip())
     return text
 
 

@@ -88,4 +88,4 @@ def warn(guard: Invocation, task: str, preview: bool, event_id: str | None, form
         raise WrongUsage("--event-id has no effect with --preview", "leave out --event-id")
     named = find_task_id(guard, task)
     report = warn_task(guard, named, issues=not preview, event_id=event_id)
-    guard.output.document(report, form, lambda one: one.text or "nothing to warn of")
+    guard.output.document(report, form, lambda document: document.text or "nothing to warn of")

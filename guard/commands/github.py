@@ -100,8 +100,10 @@ def step(
                 f"emptied files of the step that the agent had written to: {', '.join(changed)}"
             )
         publishing.save_report(report, job)
-        said = verdict_text(report.check) if report.check else f"{report.status}: {report.detail}"
-        guard.output.result(said)
+        summary = (
+            verdict_text(report.check) if report.check else f"{report.status}: {report.detail}"
+        )
+        guard.output.result(summary)
 
 
 @contextmanager

@@ -25,17 +25,21 @@ def command(guard: Invocation, /, form: str, **given: Any) -> None:
     All other settings stay as they are. Guard keeps a git hook that exists already, and calls it first. Installing
     again changes nothing, or replaces the hooks of an older guard.
     """
-    asked = options.InstallOptions(**given)
-    if asked.agent == git_options.AGENT:
+    install_options = options.InstallOptions(**given)
+    if install_options.agent == git_options.AGENT:
         done = git_options.install_git_hooks(
-            guard, asked.hooks, shared=asked.shared, dry_run=asked.dry_run, command=asked.command
+            guard,
+            install_options.hooks,
+            shared=install_options.shared,
+            dry_run=install_options.dry_run,
+            command=install_options.command,
         )
         guard.output.document(done, form, git_options.text)
         return
-    target = options.install_target(guard, asked)
+    target = options.install_target(guard, install_options)
     try:
         # The dry run shows that each piece fits before any is written.
-        for dry_run in (True,) if asked.dry_run else (True, False):
+        for dry_run in (True,) if install_options.dry_run else (True, False):
             changes = [
                 put_piece(piece, target.root, guard.environ, dry_run=dry_run)
                 for piece in target.pieces
@@ -44,7 +48,7 @@ def command(guard: Invocation, /, form: str, **given: Any) -> None:
         if form == "text":
             guard.output.result(_by_hand(target))
         raise
-    report = options.report(target, changes, "install", dry_run=asked.dry_run)
+    report = options.report(target, changes, "install", dry_run=install_options.dry_run)
     guard.output.document(report, form, options.text)
 
 

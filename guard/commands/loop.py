@@ -63,9 +63,11 @@ def command(guard: Invocation, /, words: tuple[str, ...], form: str, **given: An
 
 
 def _summary(report: LoopReport) -> str:
-    done = {(one.run, one.iteration): one for one in report.iterations}.values()
-    commits = sum(one.new_commits for one in done)
-    rescued = sum(one.rescued_commits for one in done)
+    done = {
+        (iteration.run, iteration.iteration): iteration for iteration in report.iterations
+    }.values()
+    commits = sum(iteration.new_commits for iteration in done)
+    rescued = sum(iteration.rescued_commits for iteration in done)
     return (
         f"{plural(len(done), 'iteration')}, {plural(commits, 'new commit')}, {rescued} rescued, "
         f"{report.elapsed_seconds:.0f} s; ended: {report.reason}"

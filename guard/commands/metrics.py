@@ -46,7 +46,7 @@ def _text(report: MetricsReport) -> str:
 def _figures(report: MetricsReport) -> list[tuple[str, str, str, str]]:
     # Name, title, value and origin of each figure.
     ended = plural(report.iterations_ended, "iteration")
-    asked = f"{plural(report.probes, 'probe')} in {plural(report.iterations_checked, 'iteration')}"
+    probes = f"{plural(report.probes, 'probe')} in {plural(report.iterations_checked, 'iteration')}"
     aborts = f"{report.false_aborts} of {plural(report.aborts, 'abort')}"
     rescues = f"{report.rescues_with_commits} of {plural(report.rescues, 'rescue')}"
     stalls = f"{report.iterations_by_status['timeout']} of {ended}"
@@ -60,7 +60,7 @@ def _figures(report: MetricsReport) -> list[tuple[str, str, str, str]]:
             _percent(report.rescue_success_rate),
             rescues,
         ),
-        ("average_probes_per_iteration", "probes per iteration", number, asked),
+        ("average_probes_per_iteration", "probes per iteration", number, probes),
         ("timeout_rate", "time-outs", _percent(report.timeout_rate), stalls),
     ]
 

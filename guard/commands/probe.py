@@ -72,8 +72,8 @@ def _text(report: ProbeReport) -> str:
     if answer is None:
         until = f", until {report.retry_at:%Y-%m-%dT%H:%M:%SZ}" if report.retry_at else ""
         return escape(f"no answer from {report.agent}: {report.failure}{until}: {report.detail}")
-    said = "" if report.reading == answer.status else f" (it says {answer.status})"
-    lines = [f"{report.agent}: {report.reading}{said}: {answer.message}".rstrip(": ")]
+    claim = "" if report.reading == answer.status else f" (it says {answer.status})"
+    lines = [f"{report.agent}: {report.reading}{claim}: {answer.message}".rstrip(": ")]
     if answer.agents_active:
         lines.append(f"helpers: {answer.agents_details or 'active'}")
     lines += [f"pending: {task}" for task in answer.tasks_pending]

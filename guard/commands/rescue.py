@@ -54,10 +54,10 @@ def command(
 
 def _commits(report: RescueReport) -> list[str]:
     # Of commits that a rescue command made only the ids are known.
-    said = [f"{one.subject} ({plural(one.files, 'file')})" for one in report.plan]
+    descriptions = [f"{commit.subject} ({plural(commit.files, 'file')})" for commit in report.plan]
     if report.dry_run:
-        return [escape(f"planned {line}") for line in said]
-    lines = zip_longest([oid[:10] for oid in report.commits], said[: len(report.commits)])
+        return [escape(f"planned {line}") for line in descriptions]
+    lines = zip_longest([oid[:10] for oid in report.commits], descriptions[: len(report.commits)])
     return [escape(" ".join(filter(None, line))) for line in lines]
 
 
@@ -70,7 +70,7 @@ def _text(report: RescueReport) -> str:
     kept = report.snapshot
     if kept is not None and not kept.whole:
         lines += [escape(f"  not in the snapshot: {line}") for line in kept.skipped[:_MOST_LINES]]
-    held = [f"  held back: {one.path} ({one.why})" for one in report.held_back]
+    held = [f"  held back: {entry.path} ({entry.why})" for entry in report.held_back]
     more = len(held) - _MOST_LINES
     held = [*held[:_MOST_LINES], f"  and {plural(more, 'more path')}"] if more > 0 else held
     return "\n".join([*lines, *map(escape, held)])

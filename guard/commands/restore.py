@@ -102,8 +102,8 @@ def _list(guard: Invocation, form: str) -> int:
     source = _source(guard)
     with open_shelf(source.workspace, source.environ, time_limit=source.time_limit) as shelf:
         report = shelf.report(source.worktree)
-    for one in report.damaged:
-        guard.output.warn(f"snapshot {one.id} is damaged: {one.why}")
+    for damaged in report.damaged:
+        guard.output.warn(f"snapshot {damaged.id} is damaged: {damaged.why}")
     guard.output.document(report, form, snapshot_table)
     return 0
 
@@ -146,11 +146,11 @@ def _text(report: RestoreReport) -> str:
     lines = []
     if report.snapshot is not None:
         lines.append(f"snapshot {report.snapshot.id} has the work tree as it was before")
-    said = f"restored {plural(report.files, 'file')} from {report.id} to {escape(report.to)}"
-    lines.append(said + (f", {report.unchanged} unchanged" if report.unchanged else ""))
+    summary = f"restored {plural(report.files, 'file')} from {report.id} to {escape(report.to)}"
+    lines.append(summary + (f", {report.unchanged} unchanged" if report.unchanged else ""))
     lines += [
-        f"{colour('not restored', 'problem')} {escape(one.path)}: {escape(one.why)}"
-        for one in report.not_restored
+        f"{colour('not restored', 'problem')} {escape(entry.path)}: {escape(entry.why)}"
+        for entry in report.not_restored
     ]
     if report.left:
         lines.append("left alone, because the snapshot does not have them:")
@@ -182,7 +182,7 @@ def _diff_text(report: RestoreDiffReport) -> str:
     for change in report.changes:
         note = f" ({escape(change.note)})" if change.note else ""
         lines.append(f"{colour(change.letter, 'bold')} {escape(change.path)}{note}")
-    lines += [f"? {escape(one.path)}: {escape(one.why)}" for one in report.not_read]
+    lines += [f"? {escape(entry.path)}: {escape(entry.why)}" for entry in report.not_read]
     for change in report.changes:
         if change.diff is not None:
             lines += ["", *(escape(line) for line in change.diff.split("\n"))]

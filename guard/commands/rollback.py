@@ -50,26 +50,26 @@ def command(
 
     names = task_names(require_state(guard))
 
-    def tell(one: RolledBackTask) -> None:
+    def tell(rolled_back: RolledBackTask) -> None:
         if form == "text":
             with suppress(ReaderGone):
-                guard.output.result(_signal(one, names, reason, dry=dry_run))
+                guard.output.result(_signal(rolled_back, names, reason, dry=dry_run))
 
     report = rollback(
         guard, task, reason, cascade=cascade, dry=dry_run, tell=tell, event_id=event_id
     )
-    guard.output.verdict(report, form, lambda one: _text(one, names))
+    guard.output.verdict(report, form, lambda document: _text(document, names))
     return 0 if report.done or report.reason == "planned" else 1
 
 
-def _signal(one: RolledBackTask, names: Mapping[str, str], reason: str, *, dry: bool) -> str:
-    files = ", ".join(one.files[:_MOST_LINES]) or "none"
-    more = len(one.files) - _MOST_LINES
+def _signal(task: RolledBackTask, names: Mapping[str, str], reason: str, *, dry: bool) -> str:
+    files = ", ".join(task.files[:_MOST_LINES]) or "none"
+    more = len(task.files) - _MOST_LINES
     lines = [
-        f"ROLLBACK REQUIRED: {names.get(one.task_id, one.task_id)}",
+        f"ROLLBACK REQUIRED: {names.get(task.task_id, task.task_id)}",
         "",
         f"Reason: {reason or 'none given'}",
-        f"Commit: {one.commit}",
+        f"Commit: {task.commit}",
         f"Files Affected: {files}" + (f" and {plural(more, 'more')}" if more > 0 else ""),
         "",
         "Nothing is changed: this is a dry run." if dry else "Proceeding with rollback...",
@@ -87,22 +87,25 @@ def _text(report: RollbackReport, names: Mapping[str, str]) -> str:
         )
     if not report.done:
         done = [
-            f"{names.get(one.task_id, one.task_id)} was rolled back before that"
-            for one in report.tasks
+            f"{names.get(task.task_id, task.task_id)} was rolled back before that"
+            for task in report.tasks
         ]
         lines = [f"Cannot roll back {own}: {report.detail}", *done]
         return "\n".join(escape(line) for line in lines)
     if report.reason == "repeated":
         return f"{escape(own)} was {report.detail}; nothing changed"
     lines = []
-    for one in report.tasks:
+    for task in report.tasks:
         what = "nothing to revert"
-        if one.to_sha and (one.snapshot or report.reason == "finished"):
-            what = f"revert {one.to_sha[:10]}"
-        lines.append(f"{names.get(one.task_id, one.task_id)} returned to available queue ({what})")
-        lines += [f"  guard restore {one.snapshot} --to DIR"] if one.snapshot else []
+        if task.to_sha and (task.snapshot or report.reason == "finished"):
+            what = f"revert {task.to_sha[:10]}"
+        lines.append(
+            f"{names.get(task.task_id, task.task_id)} returned to available queue ({what})"
+        )
+        lines += [f"  guard restore {task.snapshot} --to DIR"] if task.snapshot else []
     lines += [
-        f"{names.get(one, one)} was aborted: it depends on what is gone" for one in report.aborted
+        f"{names.get(task_id, task_id)} was aborted: it depends on what is gone"
+        for task_id in report.aborted
     ]
     first = "Rollback complete."
     if report.reason == "finished":

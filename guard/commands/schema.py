@@ -29,5 +29,5 @@ def command(guard: Invocation, name: str | None, form: str) -> None:
         guard.output.result(json.dumps(schemas.load(name), indent=2))
     except LookupError:
         near = get_close_matches(name, schemas.names(), n=1)
-        asked = f"did you mean {near[0]}?" if near else "`guard schema` lists all schemas"
-        raise WrongUsage(f"there is no schema {name!r}", asked) from None
+        hint = f"did you mean {near[0]}?" if near else "`guard schema` lists all schemas"
+        raise WrongUsage(f"there is no schema {name!r}", hint) from None

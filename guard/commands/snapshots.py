@@ -53,8 +53,8 @@ def command(
         report = shelf.report(worktree).model_copy(
             update={"pruned": gone.ids, "freed_bytes": gone.freed_bytes, "promoted": taken_over}
         )
-    for one in report.damaged:
-        guard.output.warn(f"snapshot {one.id} is damaged: {one.why}")
+    for damaged in report.damaged:
+        guard.output.warn(f"snapshot {damaged.id} is damaged: {damaged.why}")
     guard.output.document(report, form, _text)
 
 

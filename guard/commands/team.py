@@ -23,7 +23,9 @@ from guard.errors import Refused
 from guard.hooks.ingest import ingest_hooks
 from guard.iteration.current import team_scope
 
-_BECAUSE = tuple(one for one in get_args(LeftBecause) if one not in ("cleared", "lease_expired"))
+_BECAUSE = tuple(
+    reason for reason in get_args(LeftBecause) if reason not in ("cleared", "lease_expired")
+)
 """The reasons that a user may give; only guard itself sets the others."""
 
 
@@ -156,7 +158,9 @@ def _of_member(
         )
     kind = TeamMemberLeft if isinstance(change, MemberLeft) else TeamMemberAlive
     word: RecordedAs = "left" if isinstance(change, MemberLeft) else "alive"
-    changed = any(isinstance(one, kind) and one.member == change.member for one in recorded.events)
+    changed = any(
+        isinstance(event, kind) and event.member == change.member for event in recorded.events
+    )
     _tell(guard, scope, recorded.state, word if changed else "late", change.member, form)
 
 

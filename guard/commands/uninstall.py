@@ -19,19 +19,22 @@ def command(guard: Invocation, /, form: str, **given: Any) -> int:
     Everything else stays as it is; entries that only guard's hooks needed go with them. Guard restores the git
     hooks that were there before. Exit code 1 if a hook was changed by hand: guard leaves it in place.
     """
-    asked = options.InstallOptions(**given)
-    if asked.agent == git_options.AGENT:
+    install_options = options.InstallOptions(**given)
+    if install_options.agent == git_options.AGENT:
         done = git_options.uninstall_git_hooks(
-            guard, asked.hooks, shared=asked.shared, dry_run=asked.dry_run
+            guard,
+            install_options.hooks,
+            shared=install_options.shared,
+            dry_run=install_options.dry_run,
         )
         guard.output.document(done, form, git_options.text)
-        return 1 if any(one.step == "left" for one in done.hooks) else 0
-    target = options.install_target(guard, asked)
+        return 1 if any(hook.step == "left" for hook in done.hooks) else 0
+    target = options.install_target(guard, install_options)
     # The last piece goes first, because the folders made for the first piece may hold the others.
     changes = [
-        take_piece(piece, target.root, guard.environ, dry_run=asked.dry_run)
+        take_piece(piece, target.root, guard.environ, dry_run=install_options.dry_run)
         for piece in reversed(target.pieces)
     ]
-    report = options.report(target, changes, "uninstall", dry_run=asked.dry_run)
+    report = options.report(target, changes, "uninstall", dry_run=install_options.dry_run)
     guard.output.document(report, form, options.text)
     return 0

@@ -52,7 +52,7 @@ def warn_task(
     task = state.task(task_id)
     if task is None:
         raise Refused(f"the plan has no task {task_id}", "`guard plan show` lists the tasks")
-    titles = {one.id: one.title for one in state.tasks}
+    titles = {planned_task.id: planned_task.title for planned_task in state.tasks}
     found = warnings_for(task, state.failure_patterns, titles)
     known = find_event(guard, event_id) if event_id is not None else None
     if isinstance(known, FailureWarningIssued):

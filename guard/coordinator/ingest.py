@@ -31,7 +31,7 @@ def ingest(
         _record_signal(guard, agent_id, signal, numbered_id(event_id, number) if event_id else None)
         for number, signal in enumerate(read_signals(last_message(guard, _read(file))), 1)
     ]
-    refused = sum(one.outcome == "refused" for one in reports)
+    refused = sum(report.outcome == "refused" for report in reports)
     return PlanIngestReport(agent_id=agent_id, signals=tuple(reports), refused=refused)
 
 
@@ -78,7 +78,7 @@ def _record_signal(
     except (Refused, WrongUsage) as error:
         return _report_signal(signal, "refused", error.message)
     outcome = "repeated" if done.repeated else "recorded"
-    return _report_signal(signal, outcome, "", tuple(one.type for one in done.events))
+    return _report_signal(signal, outcome, "", tuple(event.type for event in done.events))
 
 
 def _report_signal(

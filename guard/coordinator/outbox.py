@@ -22,7 +22,7 @@ Parcels = tuple[Parcel, ...]
 
 
 def parcels_for(state: Coordinator, agent_id: str | None) -> Parcels:
-    return tuple(one for one in state.outbox if agent_id in (None, one.agent_id))
+    return tuple(parcel for parcel in state.outbox if agent_id in (None, parcel.agent_id))
 
 
 def take_parcels(guard: Invocation, agent_id: str | None, event_id: str | None) -> Parcels:
@@ -38,16 +38,16 @@ def take_parcels(guard: Invocation, agent_id: str | None, event_id: str | None) 
         nonlocal found
         found = parcels_for(state, agent_id)
         return unwrap_decision(
-            decide(state, take_outbox(items=tuple(one.item_id for one in found)), terms)
+            decide(state, take_outbox(items=tuple(parcel.item_id for parcel in found)), terms)
         )
 
     before = change_state(
-        guard, terms, decide_now, event_id, is_repeat=lambda one: isinstance(one, OutboxTaken)
+        guard, terms, decide_now, event_id, is_repeat=lambda event: isinstance(event, OutboxTaken)
     ).earlier
     if not isinstance(before, OutboxTaken):
         return found
     again = replay_parcels(guard.store, before)
-    if agent_id is not None and any(one.agent_id != agent_id for one in again):
+    if agent_id is not None and any(parcel.agent_id != agent_id for parcel in again):
         raise reused_id_error(before, before.id)
     return again
 
@@ -62,4 +62,4 @@ def replay_parcels(store: Store, taken: OutboxTaken) -> Parcels:
         if isinstance(event, PlanEvent):
             fold.apply(cast("CoordinatorEvent", event))
     wanted = frozenset(taken.items)
-    return tuple(one for one in fold.document().outbox if one.item_id in wanted)
+    return tuple(parcel for parcel in fold.document().outbox if parcel.item_id in wanted)

@@ -42,7 +42,9 @@ def load_file(guard: Invocation, file: Path | None, event_id: str | None) -> Req
 
 def _warn_ticked(guard: Invocation, state: Coordinator) -> None:
     # The user who ticked the box may think that the task is done.
-    ticked = [one.name for one in state.tasks if one.ticked and one.id not in state.completed_tasks]
+    ticked = [
+        task.name for task in state.tasks if task.ticked and task.id not in state.completed_tasks
+    ]
     if ticked:
         more = f" and {len(ticked) - _MOST_NAMED} more" if len(ticked) > _MOST_NAMED else ""
         guard.output.warn(

@@ -229,8 +229,10 @@ def run_tick(
 
     def decide_now(state: Coordinator) -> tuple[CoordinatorEvent, ...]:
         agents = _require_plan(state).active_agents.items()
-        due = {name: one for name, one in agents if is_due(one, terms) and not one.checked}
-        unseen.update({name: one for name, one in due.items() if name not in at_work})
+        due = {
+            name: active for name, active in agents if is_due(active, terms) and not active.checked
+        }
+        unseen.update({name: active for name, active in due.items() if name not in at_work})
         return (
             () if unseen else tick(state, terms, lambda name: at_work.get(name, False), fills=fills)
         )

@@ -51,7 +51,9 @@ class Accounts:
     def record(self, changes: tuple[Change, ...]) -> None:
         """Record changes, signs of life only now and then; changes that cannot be recorded now are kept for the next time."""
         self._told.update(name for change in changes for name in _member_names(change))
-        news = [one for one in changes if not isinstance(one, Alive) or self._is_due(one)]
+        news = [
+            change for change in changes if not isinstance(change, Alive) or self._is_due(change)
+        ]
         if news:
             self._unsent = [*self._unsent, *news][-_MOST_UNSENT:]
             self.send()
@@ -73,7 +75,7 @@ class Accounts:
     def _has_told_members(self) -> bool:
         # Members that the agent CLI reported otherwise than by its stream.
         _, counting = teams.counting_members(self._store, self._current(), self._moment())
-        return any(one.told_by == "host" for one in counting)
+        return any(member.told_by == "host" for member in counting)
 
     def others(self) -> tuple[str, int] | None:
         """Return the session's team, and how many of its members count that the stream does not know."""
@@ -106,7 +108,7 @@ class Accounts:
     def _others(self) -> tuple[str, int] | None:
         ingest_hooks(self._guard, self._store)
         name, members = teams.counting_members(self._store, self._current(), self._moment())
-        unknown = [one for one in members if one.member not in self._told]
+        unknown = [member for member in members if member.member not in self._told]
         return (name, len(unknown)) if name and unknown else None
 
     def _own(self) -> Scope:
@@ -156,6 +158,6 @@ def stream_scope(guard: Invocation, agent: str, session: str | None) -> Scope:
 def _member_names(change: Change) -> list[str]:
     match change:
         case Running(members):
-            return [one.member for one in members]
+            return [running.member for running in members]
         case Joined(member) | MemberLeft(member) | Alive(member):
             return [member]

@@ -37,8 +37,8 @@ class Intake:
             self._held.callback(os.close, end)
         self._held.enter_context(handle_signals((signal.SIGALRM,), _stop))
         self._held.callback(signal.setitimer, signal.ITIMER_REAL, 0)
-        told = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-        self._held.enter_context(handle_signals(told, self._on_signal))
+        signals = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+        self._held.enter_context(handle_signals(signals, self._on_signal))
         return self
 
     def __exit__(self, *_: object) -> None:

@@ -61,11 +61,11 @@ def push_rescue(
             "refused", "the report names a branch that guard did not make for a rescue"
         )
     try:
-        said = _push(repository, job, *place, token)
+        refusal = _push(repository, job, *place, token)
     except GuardError as error:
-        said = error.message
-    if said is not None:
-        return not_pushed("refused", redact(said, (token,)))
+        refusal = error.message
+    if refusal is not None:
+        return not_pushed("refused", redact(refusal, (token,)))
     return Push(ref=place[1], pushed=True, why="pushed", detail="")
 
 

@@ -68,7 +68,9 @@ def name_on_path(environ: Environ) -> str | None:
 def own_path(environ: Environ) -> str:
     """Return the absolute path of this installation's program, quoted for a shell."""
     found = (_find(name, environ) for name in OWN_NAMES)
-    path = next((one for one in found if one), None) or next(iter(_own_scripts()), None)
+    path = next((candidate for candidate in found if candidate), None) or next(
+        iter(_own_scripts()), None
+    )
     if path is not None:
         return shlex.quote(path)
     return f"{shlex.quote(sys.executable)} -m guard"

@@ -33,7 +33,7 @@ def writable_folder(repository: Repository, environ: Environ, *, shared: bool) -
         raise RepositoryProblem(f"{repository.git_dir} is gone", "restore it first")
     folder = Path(os.path.realpath(folder_in_use(repository, environ)))
     owned = (repository.root, repository.common_dir)
-    if not shared and not any(folder.is_relative_to(os.path.realpath(one)) for one in owned):
+    if not shared and not any(folder.is_relative_to(os.path.realpath(path)) for path in owned):
         raise Refused(
             f"core.hooksPath leads to {folder}, which other repositories may share",
             "pass `--shared` to install there all the same, or unset core.hooksPath for this repository",

@@ -117,11 +117,11 @@ def _report(
 def text(report: GitHooksReport) -> str:
     would = "would be " if report.dry_run else ""
     lines = [f"{report.folder}:"]
-    for one in report.hooks:
-        changes = one.step in _CHANGES
-        after = "; the hook that is there is called first" if one.chained and changes else ""
+    for line in report.hooks:
+        changes = line.step in _CHANGES
+        after = "; the hook that is there is called first" if line.chained and changes else ""
         after = after if report.action == "install" else ""
-        why = f": {one.detail}" if one.detail else ""
-        lines.append(f"  {one.hook}: {would if changes else ''}{_DONE[one.step]}{why}{after}")
+        why = f": {line.detail}" if line.detail else ""
+        lines.append(f"  {line.hook}: {would if changes else ''}{_DONE[line.step]}{why}{after}")
     lines += [f"note: {note}" for note in report.notes]
     return "\n".join(map(escape, lines))

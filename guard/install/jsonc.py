@@ -132,10 +132,12 @@ class _Parser:
             entries.append(self._entry(is_object, depth))
         end = self._take().end
         if not is_object:
-            return Value(opening.start, end, [one.value.data for one in entries], tuple(entries))
-        data = {one.key: one.value.data for one in entries}
+            return Value(
+                opening.start, end, [entry.value.data for entry in entries], tuple(entries)
+            )
+        data = {entry.key: entry.value.data for entry in entries}
         if len(data) < len(entries):
-            keys = [one.key for one in entries]
+            keys = [entry.key for entry in entries]
             twice = next(key for key in keys if keys.count(key) > 1)
             self._refuse(f"the key {json.dumps(twice)} stands twice in this object")
         return Value(opening.start, end, data, tuple(entries))

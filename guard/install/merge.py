@@ -84,7 +84,12 @@ def own_hooks(text: str, cli: AgentCli) -> dict[str, list[Any]]:
     document = _check(parse(text), cli)
     hooks = document.root.data.get(HOOKS, {})
     return {
-        event: [one for item in hooks[event] for one in cli.handlers_in(item) if cli.is_ours(one)]
+        event: [
+            handler
+            for item in hooks[event]
+            for handler in cli.handlers_in(item)
+            if cli.is_ours(handler)
+        ]
         for event in _events(document, cli)
     }
 
@@ -94,9 +99,9 @@ def foreign_calls(text: str, cli: AgentCli) -> Iterator[tuple[str, str, tuple[st
     hooks = _check(parse(text), cli).root.data.get(HOOKS, {})
     for event, items in hooks.items():
         for item in items if isinstance(items, list) else ():
-            for one in cli.handlers_in(item):
-                if calls := cli.calls(one):
-                    yield event, one[cli.command_key], calls
+            for handler in cli.handlers_in(item):
+                if calls := cli.calls(handler):
+                    yield event, handler[cli.command_key], calls
 
 
 def covered_events(text: str, cli: AgentCli) -> set[str]:
@@ -108,10 +113,10 @@ def covered_events(text: str, cli: AgentCli) -> set[str]:
 def _is_covered(cli: AgentCli, event: str, items: list[Any]) -> bool:
     wanted = (None, "", "*", cli.matchers.get(event))
     return any(
-        event in cli.calls(one)
+        event in cli.calls(handler)
         for item in items
         if isinstance(item, dict) and item.get("matcher") in wanted
-        for one in cli.handlers_in(item)
+        for handler in cli.handlers_in(item)
     )
 
 
@@ -135,7 +140,7 @@ def _check(document: Document, cli: AgentCli) -> Document:
 def _events(document: Document, cli: AgentCli) -> Iterator[str]:
     for event, items in document.root.data.get(HOOKS, {}).items():
         if isinstance(items, list) and any(
-            cli.is_ours(one) for item in items for one in cli.handlers_in(item)
+            cli.is_ours(handler) for item in items for handler in cli.handlers_in(item)
         ):
             yield event
 
@@ -152,7 +157,7 @@ def _with_event(document: Document, cli: AgentCli, event: str, command: str) -> 
     ours = [
         number
         for number, item in enumerate(items.data)
-        if any(cli.is_ours(one) for one in cli.handlers_in(item))
+        if any(cli.is_ours(handler) for handler in cli.handlers_in(item))
     ]
     if not ours and _is_covered(cli, event, items.data):
         return document  # A second hook would call guard for the same event.
@@ -170,7 +175,7 @@ def _with_event(document: Document, cli: AgentCli, event: str, command: str) -> 
 
 
 def _is_only_ours(cli: AgentCli, item: Any) -> bool:
-    return all(cli.is_ours(one) for one in cli.handlers_in(item))
+    return all(cli.is_ours(handler) for handler in cli.handlers_in(item))
 
 
 def _without_item(
@@ -183,7 +188,7 @@ def _without_item(
         blank = origin.empty.get(f"{HOOKS}.{event}", "")
         return parse(json_edit.remove(document, items, entry, blank))
     inner = entry.value.get(HOOKS)
-    while inner and (ours := [one for one in inner.entries if cli.is_ours(one.value.data)]):
+    while inner and (ours := [hook for hook in inner.entries if cli.is_ours(hook.value.data)]):
         document = parse(json_edit.remove(document, inner, ours[-1]))
         inner = _items(document, event).entries[number].value.get(HOOKS)
     return document
@@ -192,7 +197,7 @@ def _without_item(
 def _without_event(document: Document, cli: AgentCli, event: str, origin: Origin) -> Document:
     items = _items(document, event).data
     for number in reversed(range(len(items))):
-        if any(cli.is_ours(one) for one in cli.handlers_in(items[number])):
+        if any(cli.is_ours(handler) for handler in cli.handlers_in(items[number])):
             document = _without_item(document, cli, event, number, origin)
     bare = json_edit.interior(document, _items(document, event)) is not None
     if not bare or f"{HOOKS}.{event}" in origin.empty:

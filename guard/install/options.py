@@ -103,13 +103,13 @@ def where_options(function: F) -> F:
     return function
 
 
-def install_target(guard: Invocation, asked: InstallOptions) -> InstallTarget:
+def install_target(guard: Invocation, install_options: InstallOptions) -> InstallTarget:
     """Return what the options ask for; raise a WrongUsage if they contradict each other."""
-    cli, scope = AGENT_CLIS[asked.agent], _scope(asked)
-    called, notes = _command(guard, scope, asked.command)
-    if asked.plugin is not None:
-        root: Path | None = asked.plugin.absolute()
-        pieces = claude_plugin_pieces(asked.plugin.absolute(), called)
+    cli, scope = AGENT_CLIS[install_options.agent], _scope(install_options)
+    called, notes = _command(guard, scope, install_options.command)
+    if install_options.plugin is not None:
+        root: Path | None = install_options.plugin.absolute()
+        pieces = claude_plugin_pieces(install_options.plugin.absolute(), called)
     else:
         root = None if scope == "user" else guard.repository.root
         path = cli.settings_path(scope, root, guard.environ)
@@ -117,13 +117,13 @@ def install_target(guard: Invocation, asked: InstallOptions) -> InstallTarget:
     return InstallTarget(cli, scope, root, pieces, called, notes + cli.notes(scope))
 
 
-def _scope(asked: InstallOptions) -> Scope:
-    scopes = asked.scopes()
+def _scope(install_options: InstallOptions) -> Scope:
+    scopes = install_options.scopes()
     if len(scopes) > 1:
         raise WrongUsage(
             f"--{scopes[0]} and --{scopes[1]} exclude each other", "choose one of them"
         )
-    if scopes and scopes[0] in ("local", "plugin") and asked.agent != "claude":
+    if scopes and scopes[0] in ("local", "plugin") and install_options.agent != "claude":
         raise WrongUsage(f"--{scopes[0]} is for claude only", "leave it out, or use --user")
     return scopes[0] if scopes else "project"
 

@@ -74,7 +74,9 @@ def _codex_hooks(cli: AgentCli, path: Path) -> Iterator[tuple[str, str]]:
     text = settings_file.read_text(path)
     hooks = jsonc.parse(text).root.data.get("hooks", {}) if text else {}
     for event, groups in hooks.items():
-        label = "".join(f"_{one.lower()}" if one.isupper() else one for one in event).lstrip("_")
+        label = "".join(
+            f"_{letter.lower()}" if letter.isupper() else letter for letter in event
+        ).lstrip("_")
         for group_number, group in enumerate(groups if isinstance(groups, list) else ()):
             for number, handler in enumerate(cli.handlers_in(group)):
                 if cli.is_ours(handler):

@@ -170,8 +170,8 @@ def classify_failure(
     if finished.code == 0:
         return "unreadable", "there is no answer in the output", None
     reported = words.error_text if words.format else ""
-    said = reported or _last_line(errors) or sentence
-    return "crashed", shorten_line(f"exit code {finished.code}: {said}"), None
+    cause = reported or _last_line(errors) or sentence
+    return "crashed", shorten_line(f"exit code {finished.code}: {cause}"), None
 
 
 def _last_line(text: str) -> str:

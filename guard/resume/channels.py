@@ -81,8 +81,8 @@ def _recorded_process(stalled: StalledAgent) -> tuple[int, str]:
     if agent.pid is not None and agent.pid_start is not None:
         return agent.pid, agent.pid_start
     keeper = (agent.keeper_pid, agent.keeper_start)
-    for one in stalled.guard.store.views(RUN).values() if agent.keeper_pid else ():
-        opened = one.open_iteration
+    for run_state in stalled.guard.store.views(RUN).values() if agent.keeper_pid else ():
+        opened = run_state.open_iteration
         watch = opened.supervisor if opened is not None else None
         if opened and opened.process and watch and (watch.pid, watch.start) == keeper:
             return opened.process.pid, opened.process.start

@@ -72,9 +72,9 @@ def _recorded_sessions(guard: Invocation, agent: Agent) -> Iterator[tuple[str, s
         opened, ended = run.open_iteration, run.last_iteration
         process = opened.process if opened is not None else None
         same = process is not None and (process.pid, process.start) == (agent.pid, agent.pid_start)
-        for one in (opened, ended) if run.run == agent.run else (opened,) if same else ():
-            if one is not None and one.agent and one.session:
-                yield one.agent, one.session
+        for iteration in (opened, ended) if run.run == agent.run else (opened,) if same else ():
+            if iteration is not None and iteration.agent and iteration.session:
+                yield iteration.agent, iteration.session
 
 
 def start_session(
@@ -109,4 +109,4 @@ def _start_detached(argv: list[str], root: Path, environ: Mapping[str, str], std
             start_new_session=True,
         )
     # A process that goes on, as the monitor does, has to reap the children that have ended.
-    _started[:] = [one for one in _started if one.poll() is None] + [process]
+    _started[:] = [child for child in _started if child.poll() is None] + [process]

@@ -73,8 +73,12 @@ class StalledAgent:
     @cached_property
     def retry_at(self) -> datetime | None:
         """Until when a usage limit keeps the agent from working, if one does."""
-        limits = [one.retry_at for one in self.failures if one.kind == "limited" and one.retry_at]
-        return max((one for one in limits if one > self.now), default=None)
+        limits = [
+            failure.retry_at
+            for failure in self.failures
+            if failure.kind == "limited" and failure.retry_at
+        ]
+        return max((limit for limit in limits if limit > self.now), default=None)
 
     @cached_property
     def failures(self) -> tuple[Failure, ...]:
@@ -112,12 +116,12 @@ class StalledAgent:
         agent = self.agent
         if agent.message.strip() and not is_noise(agent.message):
             return Mission(agent.message, agent.updated_at, agent.progress)
-        for one in reversed(self._known.reports_of(agent)):
+        for signal in reversed(self._known.reports_of(agent)):
             # Findings have a section of their own.
-            is_report = one.detail.startswith("reported")
-            if is_report and one.message.strip() and not is_noise(one.message):
-                at = datetime.fromtimestamp(one.seconds, self.now.tzinfo)
-                return Mission(one.message, at, agent.progress)
+            is_report = signal.detail.startswith("reported")
+            if is_report and signal.message.strip() and not is_noise(signal.message):
+                at = datetime.fromtimestamp(signal.seconds, self.now.tzinfo)
+                return Mission(signal.message, at, agent.progress)
         return None
 
     def _failed_check(self) -> Iterator[Failure]:
@@ -140,12 +144,14 @@ class StalledAgent:
 
     def _lost(self) -> Iterator[LostHelper]:
         for team in self.guard.store.views(TEAM).values():
-            for one in team.members if team.worktree == self._key else ():
-                since = one.left_at is not None and one.joined_at >= self.agent.spawned_at
-                if since and one.left_because in _LOST and self._is_own(one.run):
-                    why = one.left_detail or one.description
+            for member in team.members if team.worktree == self._key else ():
+                since = member.left_at is not None and member.joined_at >= self.agent.spawned_at
+                if since and member.left_because in _LOST and self._is_own(member.run):
+                    why = member.left_detail or member.description
                     yield LostHelper(
-                        one.member, one.kind, f"{one.left_because}{f': {why}' if why else ''}"
+                        member.member,
+                        member.kind,
+                        f"{member.left_because}{f': {why}' if why else ''}",
                     )
 
     @cached_property
@@ -177,4 +183,4 @@ class StalledAgent:
         before = begun.dirty if begun is not None and begun.incarnation == agent.incarnation else ()
         seconds = self.guard.users_config.settings.completion_check.git_timeout_seconds
         now = read_dirty(RepositoryReader(repository, self.guard.environ, seconds), before)
-        return tuple(one.path for one in files_changed_since(before, now.files))[:_MOST_NAMES]
+        return tuple(file.path for file in files_changed_since(before, now.files))[:_MOST_NAMES]

@@ -29,16 +29,20 @@ def require_foreground(pid: int, start: str, terminal: str) -> None:
     """Raise NotInForeground unless this process, with this start time, reads from this terminal now."""
     if start_time(pid) != start:
         raise NotInForeground(f"process {pid} has ended, or is another one now")
-    found = {one.pid: one for one in list_processes()}
+    found = {process.pid: process for process in list_processes()}
     own = found.get(pid)
     if own is None or own.terminal not in _device_names(terminal):
         raise NotInForeground(f"process {pid} does not run on {terminal}")
     if own.group != own.foreground:
-        who = _name_processes(one for one in found.values() if _is_reader(one, own))
+        who = _name_processes(process for process in found.values() if _is_reader(process, own))
         raise NotInForeground(f"process {pid} is not in the foreground of its terminal: {who} is")
     if own.state in _STOPPED:
         raise NotInForeground(f"process {pid} is stopped")
-    if all(one.name.lstrip("-") in _shells() for one in found.values() if _is_reader(one, own)):
+    if all(
+        process.name.lstrip("-") in _shells()
+        for process in found.values()
+        if _is_reader(process, own)
+    ):
         raise NotInForeground(
             f"nothing but a shell ({own.name}) is in the foreground: it would run the text"
         )

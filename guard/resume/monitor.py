@@ -61,7 +61,7 @@ def _remember(
     guard: Invocation, outage: Outage | None, known: dict[datetime, Outage], now: datetime
 ) -> None:
     # Forget outages that explain nothing any more, and report a new one.
-    for since in [since for since, one in known.items() if one.until <= now]:
+    for since in [since for since, earlier in known.items() if earlier.until <= now]:
         del known[since]
     if outage is not None and outage.since not in known:
         guard.output.warn(f"{outage.summary}: no prompts are sent while it lasts")
@@ -70,7 +70,7 @@ def _remember(
 
 def _is_in_outage(agent: SurveyedAgent, outages: Iterable[Outage], now: datetime) -> bool:
     last = LastSeen(agent.task_id, agent.agent_id, agent.last_seen, is_active=False)
-    return any(one.may_explain(last, now) for one in outages)
+    return any(outage.may_explain(last, now) for outage in outages)
 
 
 def is_due(agent: SurveyedAgent, lived_minutes: float, lookback_minutes: float) -> bool:
@@ -127,6 +127,8 @@ class Monitor:
         places = []
         with suppress(GuardError, OSError):
             overall = self.guard.store.view(GLOBAL_REGISTRY)
-            active = [one for one in overall.agents if one.status in ACTIVE] if overall else []
-            places = watched_processes([one.whereabouts for one in active], here=read_host())
+            active = (
+                [agent for agent in overall.agents if agent.status in ACTIVE] if overall else []
+            )
+            places = watched_processes([agent.whereabouts for agent in active], here=read_host())
         return News([self.guard.workspace.path / LIVE], places)

@@ -121,7 +121,7 @@ class _Resume:
     def _signals_since_last_prompt(self) -> tuple[Signal, ...]:
         watched = self._read_watched()
         resumes = watched.resumes if watched is not None else ()
-        own = [one for one in resumes if one.incarnation == self.agent.incarnation]
+        own = [earlier for earlier in resumes if earlier.incarnation == self.agent.incarnation]
         if not own:
             return ()
         settings = self.guard.config.settings.activity
@@ -130,7 +130,9 @@ class _Resume:
         subject = KnownAgents(self.guard).subject_of(self.agent)
         seen = look(subject, lookback_minutes=reach, all_sources=True)
         noise = seen.terms.noise_patterns
-        return tuple(one for one in seen.collected.signals if not is_noise(one.message, noise))
+        return tuple(
+            signal for signal in seen.collected.signals if not is_noise(signal.message, noise)
+        )
 
     def _stall(self, watched: WatchedAgent | None, signals: tuple[Signal, ...]) -> Stall:
         report = self.decision.report
@@ -233,12 +235,18 @@ def _plan_with_work(guard: Invocation, agent: Agent) -> Coordinator | None:
     state = find_state(guard)
     is_busy = state is not None and (
         agent.agent_id in state.active_agents
-        or any(one.developer_id == agent.agent_id for one in state.in_progress_tasks)
+        or any(
+            in_progress.developer_id == agent.agent_id for in_progress in state.in_progress_tasks
+        )
     )
     return state if is_busy else None
 
 
 def _own_task(state: Coordinator, agent: Agent) -> NextTask | None:
-    own = [one for one in state.in_progress_tasks if one.developer_id == agent.agent_id]
+    own = [
+        in_progress
+        for in_progress in state.in_progress_tasks
+        if in_progress.developer_id == agent.agent_id
+    ]
     task = state.task(own[0].task_id) if own else None
     return NextTask(task, claimed=True) if task is not None else None

@@ -92,7 +92,7 @@ def _require_usable(session: tmux.Session, state: tuple[str, ...]) -> None:
 
 def _clearest_reason(refused: list[str]) -> str:
     # The reason for the pane that the process runs in, if it runs in one.
-    others = [one for one in refused if "does not run on" not in one]
+    others = [reason for reason in refused if "does not run on" not in reason]
     return others[-1] if len(others) > 1 else refused[-1]
 
 

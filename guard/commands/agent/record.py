@@ -200,7 +200,7 @@ def import_agents(guard: Invocation, file: Path, task_id: str | None, form: str)
 
 def _import_text(report: ImportReport) -> str:
     lines = [f"{plural(len(report.imported), 'agent')} imported, {len(report.known)} known before"]
-    lines += [f"  {one.task_id}/{one.agent_id}" for one in report.imported]
+    lines += [f"  {agent.task_id}/{agent.agent_id}" for agent in report.imported]
     return "\n".join(lines)
 
 

@@ -40,7 +40,7 @@ def show(guard: Invocation, explain: bool, form: str) -> None:
 
     state = require_state(guard)
     origin = explain_origin(guard, state) if explain else None
-    guard.output.document(state, form, lambda one: state_text(one, guard.clock.now()))
+    guard.output.document(state, form, lambda document: state_text(document, guard.clock.now()))
     if origin is not None:
         click.echo(origin, err=form == "json")
 
@@ -92,4 +92,4 @@ def graph(guard: Invocation, notation: Literal["mermaid", "dot"], form: str) -> 
     plan, marks = Plan(tasks=state.tasks), task_statuses(state)
     draw = dot if notation == "dot" else mermaid
     report = PlanGraphReport(notation=notation, text=draw(plan, marks))
-    guard.output.document(report, form, lambda one: one.text.rstrip("\n"))
+    guard.output.document(report, form, lambda document: document.text.rstrip("\n"))

@@ -30,7 +30,7 @@ def assess(guard: Invocation, vague: tuple[str, ...], event_id: str | None, form
     """Record which tasks must be expanded first; all others can be implemented as they are."""
     from guard.coordinator.plan import find_task_id
 
-    named = tuple(find_task_id(guard, one) for one in vague)
+    named = tuple(find_task_id(guard, task) for task in vague)
     options.record_request(
         guard, decide_support.assess_tasks(needs_expansion=named), event_id, form
     )

@@ -44,7 +44,7 @@ def outbox(
     )
     report = PlanOutboxReport(taken=take, items=found)
     state = require_state(guard)
-    guard.output.document(report, form, lambda one: outbox_text(one, state))
+    guard.output.document(report, form, lambda document: outbox_text(document, state))
 
 
 @click.command("usage")

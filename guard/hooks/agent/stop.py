@@ -179,7 +179,9 @@ def _has_baseline(
 
 def _is_over(session: str | None, hooks: HooksState | None) -> bool:
     sessions = hooks.sessions if hooks is not None else ()
-    return any(one.ended for one in sessions if one.session == session)
+    return any(
+        known_session.ended for known_session in sessions if known_session.session == session
+    )
 
 
 def _away(absence: Absence) -> Away:
