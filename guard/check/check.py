@@ -148,14 +148,14 @@ class Check:
             agent_ended=has_agent_ended(subject.iteration),
             ended_by_guard=subject.ended_by_guard,
             can_ask=subject.agent is not None,
-            living=self._busiest(team.living),
+            living=self._list_busiest(team.living),
             team=team.team,
             probes=tuple(self._probes),
             open_tasks=count_open_tasks(subject.repository.root, subject.spec, subject.settings),
             rescue=self._rescue,
         )
 
-    def _busiest(self, members: tuple[Living, ...]) -> tuple[Living, ...]:
+    def _list_busiest(self, members: tuple[Living, ...]) -> tuple[Living, ...]:
         alive = sorted((*self.watch.look(), *members), key=lambda living: living.idle_seconds)
         return tuple(alive[:MOST_LIVING])
 
@@ -214,7 +214,7 @@ class Check:
 
     def _living_now(self) -> tuple[Living, ...]:
         self._record_news()
-        return self._busiest(self.team.look().living)
+        return self._list_busiest(self.team.look().living)
 
     def _ask(self) -> ProbeResult:
         from guard.probe import ask

@@ -84,7 +84,7 @@ class Leftovers:
             baseline_head=subject.baseline.head,
             since=subject.baseline.at,
             paths=self._paths(),
-            held=self._held(),
+            held=self._held_back_paths(),
             grouping=self._plan_by_agent if settings.planner == "agent" else group_changes,
             on_branch=on_branch,
             dry=dry,
@@ -97,7 +97,7 @@ class Leftovers:
     def _paths(self) -> list[bytes]:
         return sorted(self.dirty.paths([file for file in self.left if file.path not in self.held]))
 
-    def _held(self) -> tuple[HeldBack, ...]:
+    def _held_back_paths(self) -> tuple[HeldBack, ...]:
         # To commit these would commit the user's work too.
         return tuple(
             HeldBack(path=fit_line(path), why=self.held[path]) for path in sorted(self.held)
@@ -168,7 +168,7 @@ class Leftovers:
         made = [line for line in self._commits() if line not in before]
         home = [line for line in made if line.branch == (subject.baseline.branch or "HEAD")]
         elsewhere = made[0].branch if made and not home else None
-        held = (*self._held(), *expected.list_missing(elsewhere or "HEAD"))
+        held = (*self._held_back_paths(), *expected.list_missing(elsewhere or "HEAD"))
         if home and not held:
             expected.settle()
         how = "did not end in time" if done.code is None else f"ended with exit code {done.code}"

@@ -35,13 +35,13 @@ def verdict_text(report: CheckReport) -> str:
     if report.snapshot is not None:
         kept = report.snapshot
         lines.append(f"  safe in snapshot {kept.id}: guard restore {kept.id} --to DIR")
-        lines += [f"  not in it: {escape(line)}" for line in _skipped(kept)]
+        lines += [f"  not in it: {escape(line)}" for line in _skipped_names(kept)]
     if report.breaker.state != "closed" or report.breaker.streak:
         lines.append(f"  breaker: {report.breaker.state}, streak {report.breaker.streak}")
     return "\n".join(lines)
 
 
-def _skipped(kept: Snapshot) -> tuple[str, ...]:
+def _skipped_names(kept: Snapshot) -> tuple[str, ...]:
     return () if kept.whole else kept.skipped[:_MOST_NAMES]
 
 

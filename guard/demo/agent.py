@@ -42,7 +42,7 @@ def _helper() -> None:
     _commit("docs: say what it is")
 
 
-def _limited() -> None:
+def _hits_limit() -> None:
     result = {"type": "result", "subtype": "success", "is_error": True, "session_id": "demo"}
     result["result"] = "You've hit your 5-hour limit · resets 5am (UTC)"
     result["api_error"] = "usage_limit_reached"
@@ -64,7 +64,7 @@ PARTS: dict[str, Callable[[], None]] = {
     "forgets": _forgets,
     "delegates": _delegates,
     "helper": _helper,
-    "limited": _limited,
+    "limited": _hits_limit,
     "stalls": _stalls,
 }
 

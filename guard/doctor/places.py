@@ -55,10 +55,10 @@ def workspace(guard: Invocation) -> Iterator[DoctorCheck]:
     path = guard.workspace.path
     folder = Folder.open(path)
     if folder is None:
-        yield _could_be_made(path)
+        yield _check_can_be_made(path)
     else:
         with folder:
-            yield _usable(folder)
+            yield _check_usable(folder)
     kind = _file_system(path)
     if kind and _NETWORK.fullmatch(kind):
         yield DoctorCheck.of(
@@ -71,7 +71,7 @@ def workspace(guard: Invocation) -> Iterator[DoctorCheck]:
         yield DoctorCheck.of("file system", "ok", kind or "unknown")
 
 
-def _could_be_made(path: Path) -> DoctorCheck:
+def _check_can_be_made(path: Path) -> DoctorCheck:
     nearest = next(parent for parent in path.parents if parent.is_dir())
     if os.access(nearest, os.W_OK | os.X_OK):
         return DoctorCheck.of("workspace", "ok", f"{path} (will be made when it is needed)")
@@ -83,7 +83,7 @@ def _could_be_made(path: Path) -> DoctorCheck:
     )
 
 
-def _usable(folder: Folder) -> DoctorCheck:
+def _check_usable(folder: Folder) -> DoctorCheck:
     # The check writes and locks a real file, because permissions alone prove nothing.
     name = f"doctor.{os.getpid()}.tmp"
     try:

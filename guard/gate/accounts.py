@@ -41,7 +41,7 @@ class Accounts:
         self._answers = True
         self._is_late = False
         """Whether the store did not answer the last time."""
-        self._told: set[str] = set()
+        self._stream_members: set[str] = set()
         """Members that the stream itself reports: it knows better when they end."""
         self._signs: dict[str, float] = {}
         self._unsent: list[Change] = []
@@ -50,7 +50,7 @@ class Accounts:
 
     def record(self, changes: tuple[Change, ...]) -> None:
         """Record changes, signs of life only now and then; changes that cannot be recorded now are kept for the next time."""
-        self._told.update(name for change in changes for name in _member_names(change))
+        self._stream_members.update(name for change in changes for name in _member_names(change))
         news = [
             change for change in changes if not isinstance(change, Alive) or self._is_due(change)
         ]
@@ -69,10 +69,10 @@ class Accounts:
     def end_host(self, changes: tuple[Change, ...], members: tuple[str, ...]) -> None:
         """Record the last changes, and that these members, and all that the agent CLI reported, ended with it."""
         self._unsent += changes
-        if self._unsent or members or self._ask(self._has_told_members, False):
+        if self._unsent or members or self._ask(self._has_host_members, False):
             self._ask(lambda: self._end(members), None)
 
-    def _has_told_members(self) -> bool:
+    def _has_host_members(self) -> bool:
         # Members that the agent CLI reported otherwise than by its stream.
         _, counting = teams.counting_members(self._store, self._current(), self._moment())
         return any(member.told_by == "host" for member in counting)
@@ -86,14 +86,14 @@ class Accounts:
         reason = "team_active" if isinstance(news, StreamHeld) else news.why
         self._ask(
             lambda: teams.record_completion(
-                self._store, self._own(), self._moment(), held=held, reason=reason
+                self._store, self._own_scope(), self._moment(), held=held, reason=reason
             ),
             None,
         )
 
     def _send(self) -> None:
         lease = self._guard.users_config.settings.team.lease_seconds
-        scope, moment = self._own(), self._moment()
+        scope, moment = self._own_scope(), self._moment()
         teams.record(self._store, scope, moment, self._unsent, lease_seconds=lease)
         self._scope = scope
         self._unsent = []
@@ -103,15 +103,15 @@ class Accounts:
         self._store = self._guard.writable_store
         if self._unsent:
             self._send()
-        teams.record_host_end(self._store, self._own(), self._moment(), members)
+        teams.record_host_end(self._store, self._own_scope(), self._moment(), members)
 
     def _others(self) -> tuple[str, int] | None:
         ingest_hooks(self._guard, self._store)
         name, members = teams.counting_members(self._store, self._current(), self._moment())
-        unknown = [member for member in members if member.member not in self._told]
+        unknown = [member for member in members if member.member not in self._stream_members]
         return (name, len(unknown)) if name and unknown else None
 
-    def _own(self) -> Scope:
+    def _own_scope(self) -> Scope:
         return self._scope or self._current()
 
     def _moment(self) -> Moment:

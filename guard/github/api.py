@@ -95,7 +95,7 @@ class Client:
         retrying = Retrying(
             retry=retry_if_exception_type(TryAgain),
             wait=_pause,
-            stop=self._over,
+            stop=self._is_over,
             sleep=self.sleep,
             reraise=True,
         )
@@ -103,7 +103,7 @@ class Client:
             return retrying(operation)
         except TryAgain as error:
             raise StoreUnavailable(
-                f"guard could not report to GitHub within {self.seconds:g} s: {self._shown(str(error))}",
+                f"guard could not report to GitHub within {self.seconds:g} s: {self._make_printable(str(error))}",
                 "try again later, or raise --time-limit",
             ) from None
 
@@ -115,13 +115,13 @@ class Client:
     ) -> tuple[Any, str | None]:
         """Return the document of the answer, and the address of the next page if there is one."""
         for _ in range(_MOST_REDIRECTS + 1):
-            answer = self._attempt(method, self._own(address), body)
+            answer = self._attempt(method, self._require_own_server(address), body)
             if answer.status_code not in (301, 302, 303, 307, 308):
                 return self._document(answer), answer.links.get("next", {}).get("url")
             address = urljoin(address, answer.headers.get("Location", ""))
         raise Refused("GitHub redirects guard from one address to the next", "check GITHUB_API_URL")
 
-    def _own(self, address: str) -> str:
+    def _require_own_server(self, address: str) -> str:
         # The token goes to no other server.
         ours, theirs = urlsplit(self.server), urlsplit(address)
         if (ours.scheme, ours.netloc) != (theirs.scheme, theirs.netloc):
@@ -146,11 +146,13 @@ class Client:
                 allow_redirects=False,
             )
         except requests.exceptions.SSLError as error:
-            raise Refused(f"GitHub's certificate: {self._shown(str(error))}") from None
+            raise Refused(f"GitHub's certificate: {self._make_printable(str(error))}") from None
         except (requests.ConnectionError, requests.Timeout) as error:
             raise TryAgain(f"{type(error).__name__}: {error}") from None
         except (requests.RequestException, ValueError) as error:
-            raise Refused(f"GitHub could not be called: {self._shown(str(error))}") from None
+            raise Refused(
+                f"GitHub could not be called: {self._make_printable(str(error))}"
+            ) from None
 
     def _document(self, answer: requests.Response) -> Any:
         code = answer.status_code
@@ -158,7 +160,7 @@ class Client:
             raise TryAgain(f"GitHub answered {code}", _asked_pause(answer, self.now()))
         if code >= 400:
             raise Refused(
-                f"GitHub refused with {code}: {self._shown(_message(answer))}",
+                f"GitHub refused with {code}: {self._make_printable(_message(answer))}",
                 "check the token's permissions: statuses, checks, pull-requests: write",
             )
         try:
@@ -166,11 +168,11 @@ class Client:
         except (ValueError, RecursionError):
             raise TryAgain(f"GitHub answered {code} with a body that is not JSON") from None
 
-    def _over(self, state: RetryCallState) -> bool:
+    def _is_over(self, state: RetryCallState) -> bool:
         pause = state.upcoming_sleep
         return self.ticks() + pause >= self._deadline
 
-    def _shown(self, text: str) -> str:
+    def _make_printable(self, text: str) -> str:
         return shorten(escape(redact(text, (self.token,))), 500)
 
 

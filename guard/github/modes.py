@@ -64,13 +64,13 @@ class WorkflowStep:
         if not permission.allowed:
             raise BreakerOpen(f"the breaker is open: {state.reason or permission.reason}")
         begun = begin(self.guard)
-        self._begun.write_text(json.dumps([begun.run, begun.number]))
+        self._begun_file.write_text(json.dumps([begun.run, begun.number]))
         report = self._report("begun", "baseline", "", 0)
         made = baseline_report(begun, self.guard.worktree_key)
         return report.model_copy(update={"baseline": made})
 
     def _check(self) -> StepReport:
-        if self.order.terms.baseline is None and not self._begun.is_file():
+        if self.order.terms.baseline is None and not self._begun_file.is_file():
             # A baseline from the cache belongs to another run.
             raise RepositoryProblem(
                 "this job has recorded no baseline for this work tree",
@@ -79,15 +79,15 @@ class WorkflowStep:
         made = check(self.guard, self.order.terms)
         place = breaker.BreakerKey.of(self.guard)
         outcome = breaker.Outcome(made.status, made.reason, rescued=made.rescued, head=place.head())
-        if self._begun.is_file():
+        if self._begun_file.is_file():
             # Only once: a check may be repeated, but its iteration must not count twice.
             with self.guard.writable_store.change() as change:
                 breaker.record(change, place, replace(outcome, run=made.run))
-            self._begun.write_text("")
+            self._begun_file.write_text("")
         return self._report_check(made, EXIT_OF[made.status])
 
     @property
-    def _begun(self) -> Path:
+    def _begun_file(self) -> Path:
         return self.job.folder / f"begun.{self.guard.worktree_key}"
 
     def _adopt(self) -> None:

@@ -46,18 +46,18 @@ def push_rescue(
     assert check.rescue is not None
     local = check.rescue.branch and place[1]
 
-    def not_pushed(why: str, detail: str) -> Push:
+    def skip_push(why: str, detail: str) -> Push:
         return Push(ref=local or None, pushed=False, why=why, detail=detail)
 
     if not is_wanted:
-        return not_pushed("not_asked", "push-rescue was not asked for")
+        return skip_push("not_asked", "push-rescue was not asked for")
     if job.from_fork:
-        return not_pushed("fork", "the pull request comes from a fork, which may not write here")
+        return skip_push("fork", "the pull request comes from a fork, which may not write here")
     if not token or job.repository is None or repository is None:
-        return not_pushed("no_token", "there is no token or no repository to push to")
+        return skip_push("no_token", "there is no token or no repository to push to")
     if not _OWN.fullmatch(place[1]):
         # The agent can write to the report, and must not reach another branch with the token.
-        return not_pushed(
+        return skip_push(
             "refused", "the report names a branch that guard did not make for a rescue"
         )
     try:
@@ -65,7 +65,7 @@ def push_rescue(
     except GuardError as error:
         refusal = error.message
     if refusal is not None:
-        return not_pushed("refused", redact(refusal, (token,)))
+        return skip_push("refused", redact(refusal, (token,)))
     return Push(ref=place[1], pushed=True, why="pushed", detail="")
 
 

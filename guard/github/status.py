@@ -35,7 +35,7 @@ class StatusNotice:
 
     @property
     def marker(self) -> str:
-        return f"<!-- completion-guard: {_plain(self.name)} -->"
+        return f"<!-- completion-guard: {_plain_name(self.name)} -->"
 
 
 def state_of(status: str, kind: Kind) -> str:
@@ -144,5 +144,5 @@ def _url(answer: Any) -> str | None:
     return escape(found)[:2000] if isinstance(found, str) else None
 
 
-def _plain(name: str) -> str:
+def _plain_name(name: str) -> str:
     return "".join(c if c.isalnum() or c in " _/." else "_" for c in name)[:MOST_IN_A_PIECE]

@@ -24,11 +24,11 @@ def add(document: Document, container: Value, key: str | None, data: Any) -> str
     before = document.solid_before(container.end - 1)
     if "\n" in text[container.start : first.start]:
         gap = newline(text) + _indent(text, first.start)
-        added = _spread(document, key, data, _indent(text, first.start))
+        added = _render_spread(document, key, data, _indent(text, first.start))
     else:
         ends_line = before.text.startswith("//")
         gap = newline(text) if ends_line else "" if _is_tight(document) else " "
-        added = _flat(document, key, data)
+        added = _render_flat(document, key, data)
     comma, trailing = (",", "") if last.comma is None else ("", ",")
     return "".join(
         [
@@ -51,11 +51,11 @@ def _add_first(document: Document, container: Value, key: str | None, data: Any)
     if before.start > container.start:
         # Only comments so far: they stay, and so does what follows them.
         gap = newline(text) + indent if "\n" in text[before.end : close] else " "
-        added = _spread(document, key, data, indent)
+        added = _render_spread(document, key, data, indent)
         return text[: before.end] + gap + added + text[before.end :]
     if _is_one_line(document):
-        return text[:inner] + _flat(document, key, data) + text[close:]
-    added = _spread(document, key, data, indent)
+        return text[:inner] + _render_flat(document, key, data) + text[close:]
+    added = _render_spread(document, key, data, indent)
     return f"{text[:inner]}{newline(text)}{indent}{added}{newline(text)}{outer}{text[close:]}"
 
 
@@ -98,9 +98,9 @@ def replace(document: Document, value: Value, data: Any) -> str:
     indent = _indent(text, value.start)
     on_own_line = text[: value.start].endswith("\n" + indent)
     new = (
-        _spread(document, None, data, indent)
+        _render_spread(document, None, data, indent)
         if "\n" in old or on_own_line
-        else _flat(document, None, data)
+        else _render_flat(document, None, data)
     )
     return text[: value.start] + new + text[value.end :]
 
@@ -133,12 +133,12 @@ def _indent(text: str, place: int) -> str:
     return found[0] if found else ""
 
 
-def _spread(document: Document, key: str | None, data: Any, indent: str) -> str:
+def _render_spread(document: Document, key: str | None, data: Any, indent: str) -> str:
     made = json.dumps(data, indent=unit(document), ensure_ascii=False)
     return _name(key, ": ") + made.replace("\n", newline(document.text) + indent)
 
 
-def _flat(document: Document, key: str | None, data: Any) -> str:
+def _render_flat(document: Document, key: str | None, data: Any) -> str:
     separators = (",", ":") if _is_tight(document) else (", ", ": ")
     return _name(key, separators[1]) + json.dumps(data, separators=separators, ensure_ascii=False)
 

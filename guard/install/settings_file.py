@@ -38,7 +38,7 @@ def read_text(path: Path) -> str | None:
     except FileNotFoundError:
         return None
     except OSError as error:
-        raise _cannot("read", path, error) from None
+        raise _access_problem("read", path, error) from None
     if len(data) > MOST_BYTES:
         raise ConfigProblem(f"{path} is larger than {MOST_BYTES} bytes", "fix it, or move it away")
     try:
@@ -58,7 +58,7 @@ def make_folders(folders: tuple[Path, ...]) -> None:
         try:
             folder.mkdir(exist_ok=True)
         except OSError as error:
-            raise _cannot("make", folder, error) from None
+            raise _access_problem("make", folder, error) from None
 
 
 def remove_folders(folders: tuple[Path, ...]) -> None:
@@ -74,7 +74,7 @@ def lock_folder(folder: Path) -> Iterator[None]:
     try:
         descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     except OSError as error:
-        raise _cannot("open", folder, error) from None
+        raise _access_problem("open", folder, error) from None
     try:
         _lock(descriptor, folder)
         yield
@@ -90,7 +90,7 @@ def _lock(descriptor: int, folder: Path) -> None:
             return
         except OSError as error:
             if error.errno not in (errno.EWOULDBLOCK, errno.EACCES, errno.EINTR):
-                raise _cannot("lock", folder, error) from None
+                raise _access_problem("lock", folder, error) from None
         if time.monotonic() >= deadline:
             raise StoreUnavailable(f"{folder} is locked by another process", "try again")
         time.sleep(_PAUSE_SECONDS)
@@ -110,7 +110,7 @@ def replace_text(path: Path, before: str | None, after: str | None) -> None:
             _write(path, after.encode(), status)
         _sync(path.parent)
     except OSError as error:
-        raise _cannot("write", path, error) from None
+        raise _access_problem("write", path, error) from None
 
 
 def _write(path: Path, data: bytes, status: os.stat_result | None) -> None:
@@ -154,7 +154,7 @@ def _status(path: Path) -> os.stat_result | None:
     except FileNotFoundError:
         return None
     except OSError as error:
-        raise _cannot("read", path, error) from None
+        raise _access_problem("read", path, error) from None
 
 
 def _sync(folder: Path) -> None:
@@ -166,7 +166,7 @@ def _sync(folder: Path) -> None:
             close(descriptor)
 
 
-def _cannot(what: str, path: Path, error: OSError) -> ConfigProblem:
+def _access_problem(what: str, path: Path, error: OSError) -> ConfigProblem:
     hints = dict.fromkeys((errno.ENOSPC, errno.EDQUOT), "make room on its disk")
     hints[errno.EINVAL] = "fix it, or move it away"
     hint = hints.get(error.errno or 0, "check its permissions")

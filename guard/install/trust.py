@@ -46,15 +46,15 @@ def _codex(
     cli: AgentCli, scope: Scope, path: Path, root: Path | None, environ: Environ
 ) -> HookFinding | None:
     config = _toml(cli.user_folder(environ) / "config.toml")
-    if _under(config, "features", "hooks") is False:
+    if _value_under(config, "features", "hooks") is False:
         return HookFinding(
             "hooks are switched off", "take `hooks = false` out of Codex's config.toml"
         )
     if scope == "project":
-        level = _under(config, "projects", str(root), "trust_level")
+        level = _value_under(config, "projects", str(root), "trust_level")
         if level != "trusted":
             return HookFinding("project not trusted", "open `codex` here and trust the folder")
-    states = _under(config, "hooks", "state")
+    states = _value_under(config, "hooks", "state")
     known = states if isinstance(states, dict) else {}
     hashes = [(known.get(key), wanted) for key, wanted in _codex_hooks(cli, path)]
     if any(isinstance(state, dict) and state.get("enabled") is False for state, _ in hashes):
@@ -100,7 +100,7 @@ def _gemini(cli: AgentCli, root: Path, environ: Environ) -> HookFinding:
     variable = environ.get("GEMINI_CLI_TRUST_WORKSPACE")
     if variable == "true":
         return HookFinding("trusted by GEMINI_CLI_TRUST_WORKSPACE")
-    enabled = _under(_json(folder / "settings.json"), "security", "folderTrust", "enabled")
+    enabled = _value_under(_json(folder / "settings.json"), "security", "folderTrust", "enabled")
     if variable != "false" and enabled is False:
         return HookFinding("trusted: folder trust is switched off")
     rules = environ.get("GEMINI_CLI_TRUSTED_FOLDERS_PATH") or folder / "trustedFolders.json"
@@ -112,7 +112,7 @@ def _gemini(cli: AgentCli, root: Path, environ: Environ) -> HookFinding:
 
 def _qwen(cli: AgentCli, root: Path, environ: Environ) -> HookFinding | None:
     folder = cli.user_folder(environ)
-    enabled = _under(_json(folder / "settings.json"), "security", "folderTrust", "enabled")
+    enabled = _value_under(_json(folder / "settings.json"), "security", "folderTrust", "enabled")
     if enabled is not True:
         return None
     if _is_trusted(_json(folder / "trustedFolders.json"), root):
@@ -123,7 +123,7 @@ def _qwen(cli: AgentCli, root: Path, environ: Environ) -> HookFinding | None:
 def _copilot(cli: AgentCli, root: Path, environ: Environ) -> HookFinding:
     config = _json(cli.user_folder(environ) / "config.json")
     # Older versions write the one name, newer ones the other.
-    listed = [_under(config, name) for name in ("trusted_folders", "trustedFolders")]
+    listed = [_value_under(config, name) for name in ("trusted_folders", "trustedFolders")]
     folders = [folder for found in listed if isinstance(found, list) for folder in found]
     if any(isinstance(folder, str) and _is_within(root, folder) for folder in folders):
         return HookFinding("trusted")
@@ -150,7 +150,7 @@ def _is_within(root: Path, folder: str) -> bool:
         return False
 
 
-def _under(data: Any, *keys: str) -> Any:
+def _value_under(data: Any, *keys: str) -> Any:
     for key in keys:
         data = data.get(key) if isinstance(data, dict) else None
     return data

@@ -60,7 +60,9 @@ def left_by_iteration(
     """Compare the work tree with the baseline; paths that changed last in one of the times `away` are set aside."""
     now = read_dirty(git, baseline.dirty)
     changed = files_changed_since(baseline.dirty, now.files)
-    meanwhile = (_changed_while(absence, git.repository.root, changed, now) for absence in away)
+    meanwhile = (
+        _paths_changed_while(absence, git.repository.root, changed, now) for absence in away
+    )
     return LeftByIteration(now, changed, aside.union(*meanwhile))
 
 
@@ -75,14 +77,16 @@ def shared_with_user(
     return found | dict.fromkeys(paths_with_users_work(baseline.dirty, left), MIXED)
 
 
-def _changed_while(
+def _paths_changed_while(
     away: Away, root: Path, files: tuple[DirtyFile, ...], dirty: Dirty
 ) -> frozenset[str]:
-    since = _changed_after(away.since, root, files, dirty)
-    return since - _changed_after(away.until, root, files, dirty) if away.until < inf else since
+    since = _paths_changed_after(away.since, root, files, dirty)
+    return (
+        since - _paths_changed_after(away.until, root, files, dirty) if away.until < inf else since
+    )
 
 
-def _changed_after(
+def _paths_changed_after(
     moment: float, root: Path, files: tuple[DirtyFile, ...], dirty: Dirty
 ) -> frozenset[str]:
     return frozenset(

@@ -64,7 +64,7 @@ def begin(
         now,
         run=run.run if run else new_id(),
         iteration=1,
-        carried=_left_before(guard, run, before, over_since),
+        carried=_files_left_before(guard, run, before, over_since),
         like=before.dirty if before else (),
     )
     recorded = _keep_all(guard, recorded)
@@ -103,7 +103,7 @@ def _git(guard: Invocation) -> RepositoryReader:
     return RepositoryReader(guard.repository, guard.environ, limit)
 
 
-def _left_before(
+def _files_left_before(
     guard: Invocation, run: Run | None, before: Baseline | None, over_since: datetime | None
 ) -> tuple[DirtyFile, ...]:
     """Return the files that the last check saw the agent leave; without a check at its end, all that the iteration changed."""

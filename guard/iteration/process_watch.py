@@ -67,7 +67,7 @@ class ProcessWatch:
     def _living(self, stat: Stat, now: float) -> Living:
         key = (stat.pid, stat.start)
         before = self._seen.get(key)
-        if before is None or _progress(before, stat, now):
+        if before is None or _has_progressed(before, stat, now):
             before = self._seen[key] = _Seen(stat.cpu_seconds, stat.moved, now)
         agent = self.marked.agent
         own = agent is not None and (agent.pid, agent.start) == key
@@ -81,7 +81,7 @@ class ProcessWatch:
         )
 
 
-def _progress(before: _Seen, stat: Stat, now: float) -> bool:
+def _has_progressed(before: _Seen, stat: Stat, now: float) -> bool:
     gained = stat.cpu_seconds - before.cpu_seconds
     busy = gained > _BUSY_SHARE * (now - before.progressed)
     return stat.moved != before.moved or (gained >= _LEAST_CPU_SECONDS and busy)

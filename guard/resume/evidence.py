@@ -61,8 +61,8 @@ class StalledAgent:
             task=task,
             mission=self._mission(),
             priorities=split_list(self.guard.config.settings.resume.priorities),
-            left=self._left(),
-            lost=tuple(self._lost())[:MOST_LINES],
+            left=self._left_files(),
+            lost=tuple(self._lost_helpers())[:MOST_LINES],
             failures=self.failures,
             findings=findings[-MOST_LINES:],
             findings_more=max(0, len(findings) - MOST_LINES),
@@ -85,12 +85,12 @@ class StalledAgent:
         return (*self._failed_check(), *self._open_breaker())
 
     @cached_property
-    def _known(self) -> KnownAgents:
+    def _known_agents(self) -> KnownAgents:
         return KnownAgents(self.guard)
 
     @cached_property
     def root(self) -> Path | None:
-        return self._known.work_tree_of(self.agent)
+        return self._known_agents.work_tree_of(self.agent)
 
     @cached_property
     def _key(self) -> str | None:
@@ -98,7 +98,7 @@ class StalledAgent:
 
     @cached_property
     def _is_alone(self) -> bool:
-        return self._known.is_alone(self.agent)
+        return self._known_agents.is_alone(self.agent)
 
     def _is_own(self, run: str | None) -> bool:
         # An agent without a run of its own owns what is recorded in its work tree if it is alone there.
@@ -116,7 +116,7 @@ class StalledAgent:
         agent = self.agent
         if agent.message.strip() and not is_noise(agent.message):
             return Mission(agent.message, agent.updated_at, agent.progress)
-        for signal in reversed(self._known.reports_of(agent)):
+        for signal in reversed(self._known_agents.reports_of(agent)):
             # Findings have a section of their own.
             is_report = signal.detail.startswith("reported")
             if is_report and signal.message.strip() and not is_noise(signal.message):
@@ -142,7 +142,7 @@ class StalledAgent:
                 retry_at=breaker.retry_at,
             )
 
-    def _lost(self) -> Iterator[LostHelper]:
+    def _lost_helpers(self) -> Iterator[LostHelper]:
         for team in self.guard.store.views(TEAM).values():
             for member in team.members if team.worktree == self._key else ():
                 since = member.left_at is not None and member.joined_at >= self.agent.spawned_at
@@ -164,11 +164,11 @@ class StalledAgent:
             if (finding.agent_id, finding.incarnation) == own
         )
 
-    def _left(self) -> LeftFiles | None:
+    def _left_files(self) -> LeftFiles | None:
         if self.root is None:
             return None
         try:
-            names = self._dirty(repository_at(self.root))
+            names = self._dirty_files(repository_at(self.root))
         except GuardError as error:
             self.guard.output.warn(f"cannot list uncommitted files for the prompt: {error.message}")
             return None
@@ -176,7 +176,7 @@ class StalledAgent:
             return None
         return LeftFiles(names[:MOST_FILES], max(0, len(names) - MOST_FILES), self._is_alone)
 
-    def _dirty(self, repository: Repository) -> tuple[str, ...]:
+    def _dirty_files(self, repository: Repository) -> tuple[str, ...]:
         """The uncommitted files, without those that were uncommitted when the agent began."""
         agent = self.agent
         begun = self.guard.store.view(AGENT_BASELINE, baseline_key(agent.task_id, agent.agent_id))

@@ -170,7 +170,7 @@ class AgentProcess:
             if self._terminal.lend_to_reader(self._process.pid):
                 self._signal(signal.SIGCONT)
         self._drain()
-        return ChildExit(code, self._stopped_by(code))
+        return ChildExit(code, self._stopping_signal(code))
 
     def end(self) -> None:
         """End the agent by SIGTERM to its group, and by SIGKILL after a while."""
@@ -192,7 +192,7 @@ class AgentProcess:
         """Tell whether the user may be at the keys: then the agent may wait for them as long as it likes."""
         return self._stdin is None and self._terminal.is_there
 
-    def _stopped_by(self, code: int) -> int | None:
+    def _stopping_signal(self, code: int) -> int | None:
         # The signal that guard got; or Ctrl-C, if the agent had the terminal and died of it.
         died = self._terminal.lent and code in (-signal.SIGINT, 128 + signal.SIGINT)
         return self._stopping.first or (signal.SIGINT if died else None)

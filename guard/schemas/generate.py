@@ -114,7 +114,7 @@ def load(kind: str) -> dict[str, Any]:
     return schema
 
 
-def stale(target: Path) -> list[str]:
+def stale_names(target: Path) -> list[str]:
     """Return the names of schema files that differ from the models."""
     wanted = generate()
     present = {path.name for path in target.glob(f"*{_SUFFIX}")}

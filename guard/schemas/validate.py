@@ -162,16 +162,18 @@ def validator(kind: str) -> Any:
     """
     from jsonschema import Draft202012Validator, FormatChecker, validators
 
-    def whole(_checker: Any, value: Any) -> bool:
+    def is_integer(_checker: Any, value: Any) -> bool:
         return isinstance(value, int) and not isinstance(value, bool)
 
     formats = FormatChecker(formats=())
     formats.checks("date-time")(_is_instant)
 
-    def finite(_checker: Any, value: Any) -> bool:
-        return whole(None, value) or (isinstance(value, float) and isfinite(value))
+    def is_number(_checker: Any, value: Any) -> bool:
+        return is_integer(None, value) or (isinstance(value, float) and isfinite(value))
 
-    types = Draft202012Validator.TYPE_CHECKER.redefine_many({"integer": whole, "number": finite})
+    types = Draft202012Validator.TYPE_CHECKER.redefine_many(
+        {"integer": is_integer, "number": is_number}
+    )
     extend: Any = validators.extend
     strict = extend(Draft202012Validator, {"pattern": _pattern}, type_checker=types)
     return strict(schemas.load(kind), format_checker=formats)

@@ -46,16 +46,16 @@ def _begin_iteration(
     if not is_new_session(call):
         return "no session begins with it", False
 
-    def over(run: Run | None) -> datetime | None:
+    def find_end(run: Run | None) -> datetime | None:
         opened = run.open_iteration if run is not None else None
         return session_end(opened, hooks, at, gone=opened is not None and has_ended(opened.process))
 
     def refuse(run: Run | None) -> None:
-        if run is not None and run.open_iteration is not None and over(run) is None:
+        if run is not None and run.open_iteration is not None and find_end(run) is None:
             raise Refused(f"iteration {run.open_iteration.number} of run {run.run} is open")
 
     try:
-        ended = over(guard.store.view(RUN, guard.worktree_key))
+        ended = find_end(guard.store.view(RUN, guard.worktree_key))
         begun = begin(guard, refuse=refuse, over_since=ended)
     except Refused as error:
         return error.message, False

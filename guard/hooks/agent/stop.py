@@ -154,7 +154,7 @@ def _left_by_session(
         git,
         iteration.baseline,
         aside=frozenset(last.aside if last is not None else ()),
-        away=map(_away, known.away if known is not None and has_absences else ()),
+        away=map(_make_away, known.away if known is not None and has_absences else ()),
     ).files
     shared = shared_with_user(git, iteration.baseline, left)
     allowed = settings.rescue.allow_secrets
@@ -184,7 +184,7 @@ def _is_over(session: str | None, hooks: HooksState | None) -> bool:
     )
 
 
-def _away(absence: Absence) -> Away:
+def _make_away(absence: Absence) -> Away:
     since = absence.since.timestamp() if absence.since is not None else -math.inf
     return Away(since, absence.until.timestamp() - _SLACK_SECONDS)
 

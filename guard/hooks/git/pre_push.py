@@ -45,9 +45,9 @@ def check_push(lines: bytes, environ: Mapping[str, str]) -> int:
 
 def read_push_state(guard: Invocation, environ: Mapping[str, str]) -> PushState:
     # It only reads; `environ` is the hook's own environment.
-    hidden = _hidden(environ)
+    hidden = _hiding_reason(environ)
     found = PushState(
-        uncommitted=() if hidden else _uncommitted(guard),
+        uncommitted=() if hidden else _uncommitted_paths(guard),
         unverifiable=hidden,
         rescues=_rescues(RepositoryReader(guard.repository, guard.environ)),
     )
@@ -103,7 +103,7 @@ def _is_deletion(text: bytes) -> bool:
     return bool(lines) and all(len(line) > 1 and not line[1].strip(b"0") for line in lines)
 
 
-def _hidden(environ: Mapping[str, str]) -> str | None:
+def _hiding_reason(environ: Mapping[str, str]) -> str | None:
     if is_committing(environ):
         return "while a commit is being made, unstaged changes may be hidden"
     if has_hidden_changes(environ, time.time()):
@@ -127,7 +127,7 @@ def _patches(environ: Mapping[str, str]) -> Iterator[tuple[str, float]]:
             continue
 
 
-def _uncommitted(guard: Invocation) -> tuple[str, ...]:
+def _uncommitted_paths(guard: Invocation) -> tuple[str, ...]:
     # As a check counts it: also files that git is told to ignore changes of, and those in submodules.
     found = read_dirty(RepositoryReader(guard.repository, guard.environ))
     return tuple(map(os.fsdecode, found.paths(found.files)))
