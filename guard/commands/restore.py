@@ -134,7 +134,7 @@ def _restore(
         in_place=in_place,
         files=found.written,
         unchanged=found.unchanged,
-        not_restored=found.not_restored(),
+        not_restored=found.list_failures(),
         left=found.left_lines(),
         snapshot=found.snapshot,
     )

@@ -37,7 +37,7 @@ def command(guard: Invocation, no_activity_check: bool, watch: bool, form: str) 
         report = survey(
             guard,
             activity=not no_activity_check,
-            progress=lambda done, of: live.far(f"looking at agents; {done} of {of}"),
+            progress=lambda done, of: live.show_progress(f"looking at agents; {done} of {of}"),
         )
     finally:
         live.clear()

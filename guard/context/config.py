@@ -52,21 +52,21 @@ class ConfigSources:
 
         `frozen` holds the project's settings from the start of an iteration; it replaces the project's files.
         """
-        sources = [*self._of_user, SettingSource("command line", dict(flags or {}))]
+        sources = [*self._user_sources, SettingSource("command line", dict(flags or {}))]
         if self._explicit is None:
-            sources = [*self._of_project(project, frozen), *sources]
+            sources = [*self._project_sources(project, frozen), *sources]
         try:
             return resolve(sources)
         except BadSetting as error:
             raise ConfigProblem(str(error), "`guard config` lists every key") from None
 
     @cached_property
-    def _of_user(self) -> list[SettingSource]:
+    def _user_sources(self) -> list[SettingSource]:
         path = self._explicit or user_folder(self._environ) / USER_FILE
         values = _read(path, required=self._explicit is not None) or {}
         return [SettingSource(utf8_text(path), values), *_environment(self._environ)]
 
-    def _of_project(
+    def _project_sources(
         self, project: Path | None, frozen: Mapping[str, Any] | None
     ) -> list[SettingSource]:
         if frozen is not None:

@@ -108,7 +108,7 @@ class Live:
             say(f"guard: {text}")
         self._last = text
 
-    def far(self, message: str) -> None:
+    def show_progress(self, message: str) -> None:
         """Show progress that changes quickly: only on a terminal, and at most ten times a second for one activity."""
         if not self._terminal:
             return
@@ -133,12 +133,12 @@ def say(text: str, end: str = "\n") -> None:
 def discard_unprintable() -> None:
     """Drop output that could not be printed: Python would retry at exit and change the exit code."""
     for stream in (sys.stdout, sys.stderr):
-        if stream is not None and not _flushed(stream):
+        if stream is not None and not _try_flush(stream):
             with suppress(OSError, ValueError), open(os.devnull, "wb") as nowhere:
                 os.dup2(nowhere.fileno(), stream.fileno())
 
 
-def _flushed(stream: TextIO) -> bool:
+def _try_flush(stream: TextIO) -> bool:
     try:
         stream.flush()
     except (OSError, ValueError):

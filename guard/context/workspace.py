@@ -69,7 +69,7 @@ class Workspace:
 
 def worktree_key(root: Path) -> str:
     """Return the name of a work tree in the log."""
-    return _named(root, root)
+    return _readable_id(root, root)
 
 
 # The state lies outside the work tree and outside `.git`, because agents run `git clean -fdx` and sometimes `rm -rf .git`. An
@@ -84,7 +84,7 @@ def find_repository(start: Path, environ: Mapping[str, str]) -> Repository:
             "the current folder no longer exists",
             "change to another folder, or name a repository with --repo",
         ) from None
-    return locate.find_repository(start, lambda folder: _remembered(home, folder))
+    return locate.find_repository(start, lambda folder: _recall_repository(home, folder))
 
 
 def choose(
@@ -110,7 +110,7 @@ def choose(
         return Workspace(_path(entry.workspace), "index", repository, explicit=False)
     main = repository.common_dir
     label = main.parent if main.name == ".git" else main
-    return Workspace(home / _named(label, main), "default", repository, explicit=False)
+    return Workspace(home / _readable_id(label, main), "default", repository, explicit=False)
 
 
 def _check_path(given: str) -> Path:
@@ -183,7 +183,7 @@ def _remember(home: Path, workspace: Workspace, repository: Repository) -> None:
             folder.replace(name, data, locked=False)
 
 
-def _remembered(home: Path, folder: Path) -> Repository | None:
+def _recall_repository(home: Path, folder: Path) -> Repository | None:
     # The index knows the work tree even if its `.git` is gone; device and inode tell whether it is still the same folder.
     entry = _entry(home, folder)
     if entry is None:
@@ -222,7 +222,7 @@ def _entry_name(folder: Path) -> str:
     return f"{_digest(folder)}.json"
 
 
-def _named(label: Path, subject: Path) -> str:
+def _readable_id(label: Path, subject: Path) -> str:
     # A readable id: the last part of the label, and a hash of the subject's whole path.
     plain = "".join(c if c.isascii() and (c.isalnum() or c in "_-") else "-" for c in label.name)
     return f"{plain.lstrip('-_')[:64] or 'repository'}-{_digest(subject)[:12]}"

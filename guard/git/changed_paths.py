@@ -112,7 +112,7 @@ def _paths(
     builds_on = _descendants(listed, head) if head else set(chosen)
     strays = {oid for oid in chosen if oid not in builds_on}
     unlike = dict(_differences(git, dict.fromkeys(strays, head)))
-    found = _unlike_at_the_end(strays, listed, unlike)
+    found = _paths_unlike_at_end(strays, listed, unlike)
     parents = {oid: next(iter(listed[oid].parents), None) for oid in chosen}
     for oid, changed in _differences(git, parents):
         found |= changed & unlike.get(oid, set()) if oid in strays else changed
@@ -123,7 +123,7 @@ def _paths(
     return found
 
 
-def _unlike_at_the_end(
+def _paths_unlike_at_end(
     strays: Collection[str], listed: Mapping[str, _ChangedPath], unlike: Mapping[str, set[bytes]]
 ) -> set[bytes]:
     # Where history was begun anew, no commit says what was deleted: the last ones lack it.

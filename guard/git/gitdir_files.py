@@ -86,7 +86,7 @@ def other_work_trees(repository: Repository) -> Iterator[WorkTree]:
             yield WorkTree(root, name, ref)
 
 
-def last_fetched(repository: Repository) -> set[str]:
+def read_fetched_oids(repository: Repository) -> set[str]:
     """Return the commits that the last fetch of each work tree brought, also those that no ref points to."""
     found: set[str] = set()
     for _, head in heads(repository):

@@ -21,7 +21,7 @@ from guard.git.commits import (
     merges_with_own_lines,
     read_changes,
 )
-from guard.git.gitdir_files import last_fetched, shallow_digest
+from guard.git.gitdir_files import read_fetched_oids, shallow_digest
 from guard.git.reader import RepositoryReader
 from guard.git.reflogs import Move
 from guard.git.refs import Refs, missing_commits, read_refs
@@ -57,12 +57,12 @@ def compare_suspects(git: RepositoryReader, facts: History, before: Sequence[str
     plain = [commit for commit in own if len(commit.parents) < 2]
     merges = [commit.oid for commit in own if len(commit.parents) > 1]
     suspects = [commit for commit in (*plain, *facts.dropped) if _is_suspect(commit, facts)]
-    earlier = _earlier(git, facts, suspects, before) if suspects else []
+    earlier = _list_earlier(git, facts, suspects, before) if suspects else []
     if facts.removed or facts.dropped:
         suspects = [*plain, *facts.dropped, *facts.removed]
     elif not earlier:
         suspects = []
-    wanted = dict.fromkeys(commit.oid for commit in chain(_few(earlier), _few(suspects)))
+    wanted = dict.fromkeys(commit.oid for commit in chain(_limit(earlier), _limit(suspects)))
     return replace(
         facts,
         earlier=frozenset(commit.oid for commit in earlier),
@@ -75,7 +75,7 @@ def _is_suspect(commit: Commit, facts: History) -> bool:
     return commit.author[1] != commit.committed or commit.oid in facts.taken_over
 
 
-def _earlier(
+def _list_earlier(
     git: RepositoryReader, facts: History, suspects: Iterable[Commit], before: Sequence[str]
 ) -> list[Commit]:
     """Commits of the baseline that were written by the same author at the same time as one that looks new."""
@@ -84,7 +84,7 @@ def _earlier(
     return [commit for commit in old if commit.author in authors and len(commit.parents) < 2]
 
 
-def _few(commits: Iterable[Commit]) -> Iterable[Commit]:
+def _limit(commits: Iterable[Commit]) -> Iterable[Commit]:
     return islice(commits, 2 * _MOST_COMPARED)
 
 
@@ -116,8 +116,8 @@ class _Moves(NamedTuple):
     def all(self) -> list[Move]:
         return [*self.own, *self.theirs, *self.branches]
 
-    def made_here(self) -> frozenset[str]:
-        return _made(self.own) | (_made(self.branches) - _made(self.theirs))
+    def list_made_here(self) -> frozenset[str]:
+        return _made_oids(self.own) | (_made_oids(self.branches) - _made_oids(self.theirs))
 
 
 @dataclass
@@ -153,9 +153,9 @@ class _Since:
         baseline, now = self.baseline, self.now
         names = self._names()
         theirs = {name: names[name] for name in names if name in self.others and name != now.branch}
-        new = self._new(_set(*names.values(), now.head) - self.known)
+        new = self._read_new(_set(*names.values(), now.head) - self.known)
         moves = self._moves()
-        made = moves.made_here()
+        made = moves.list_made_here()
         return History(
             before_head=baseline.head,
             before_branch=baseline.branch,
@@ -184,7 +184,7 @@ class _Since:
         branch, head = self.now.branch, self.now.head
         return {branch: head} if branch and head else {}
 
-    def _new(self, tips: set[str]) -> CommitList:
+    def _read_new(self, tips: set[str]) -> CommitList:
         # A file in the repository can say that history ends anywhere: if it came since, it is not believed at first.
         trusting = self.git
         if shallow_digest(self.git.repository) != self.baseline.shallow:
@@ -232,10 +232,10 @@ class _Since:
             (found.theirs if name in self.others else found.own).extend(moves)
         for name, oid in self.now.names.items():
             if name.startswith("refs/heads/") and baseline.refs.get(name) != oid:
-                found.branches.extend(self._since(name))
+                found.branches.extend(self._moves_since_baseline(name))
         return found
 
-    def _since(self, name: str) -> list[Move]:
+    def _moves_since_baseline(self, name: str) -> list[Move]:
         # A ref that is new may have the reflog of an old one, which was renamed.
         start = self.baseline.refs.get(name)
         return reflogs.moves_after(
@@ -249,11 +249,11 @@ class _Since:
                 yield move.new
             elif move.is_by(reflogs.PULLED_MERGE) and move.new in new.commits:
                 yield from new.commits[move.new].parents[1:]
-        brought = last_fetched(self.git.repository) & new.commits.keys()
+        brought = read_fetched_oids(self.git.repository) & new.commits.keys()
         for name, oid in self.now.names.items():
             if not name.startswith(_REMOTE) or oid in self.known:
                 continue
-            since = self._since(name)
+            since = self._moves_since_baseline(name)
             yield from (move.new for move in since if move.is_by(reflogs.FETCHED))
             brought -= {move.new for move in since if not move.is_by(reflogs.FETCHED)}
             silent = not since and oid in new.commits and oid not in brought
@@ -276,7 +276,7 @@ class _Since:
             return name in self.others
         if name not in self.now.names:
             return self.baseline.refs[name] in {move.old for move in moves.theirs}
-        steps = {move.step for move in self._since(name)}
+        steps = {move.step for move in self._moves_since_baseline(name)}
         return bool(steps) and steps <= _steps(moves.theirs) - _steps(moves.own)
 
     def _list_dropped(self, made: frozenset[str]) -> tuple[Commit, ...]:
@@ -301,7 +301,7 @@ class _Since:
         return tuple(oid for oid in entries if oid not in self.baseline.stash)
 
 
-def _made(moves: Iterable[Move]) -> frozenset[str]:
+def _made_oids(moves: Iterable[Move]) -> frozenset[str]:
     return frozenset(move.new for move in moves if move.is_by(reflogs.MADE))
 
 

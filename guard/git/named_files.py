@@ -25,7 +25,7 @@ def find_named(git: RepositoryReader, names: Iterable[str]) -> frozenset[str]:
     try:
         found = {name for name, paths in wanted.items() if any(_is_there(top, p) for p in paths)}
         left = {name: paths for name, paths in wanted.items() if name not in found and any(paths)}
-        return frozenset(found | _found_by_end(git, top, left))
+        return frozenset(found | _find_by_end(git, top, left))
     finally:
         os.close(top)
 
@@ -48,11 +48,11 @@ def _readings(root: Path, name: str) -> list[bytes]:
         meant = dict.fromkeys((raw, unspell(name) if "\\" in name else raw))
     except UnicodeEncodeError:
         return []
-    inside = (_inside(os.fsencode(root), path) for path in meant)
+    inside = (_path_inside(os.fsencode(root), path) for path in meant)
     return [path for path in inside if path is not None]
 
 
-def _inside(root: bytes, path: bytes) -> bytes | None:
+def _path_inside(root: bytes, path: bytes) -> bytes | None:
     if not path or len(path) > _MOST_LENGTH or b"\0" in path:
         return None
     if path.startswith(b"/"):
@@ -80,7 +80,7 @@ def _is_there(top: int, path: bytes) -> bool:
     return True
 
 
-def _found_by_end(git: RepositoryReader, top: int, names: dict[str, list[bytes]]) -> set[str]:
+def _find_by_end(git: RepositoryReader, top: int, names: dict[str, list[bytes]]) -> set[str]:
     """The names that are the end of the path of a file, tracked or not, but not ignored."""
     ends = {path: name for name, paths in names.items() for path in paths if name[0] != "/"}
     found: set[str] = set()

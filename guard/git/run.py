@@ -52,10 +52,10 @@ _ENVIRONMENT = {
 
 
 def git_environment(environ: Mapping[str, str]) -> dict[str, str]:
-    return {**_plain(environ), **_ENVIRONMENT}
+    return {**_plain_environment(environ), **_ENVIRONMENT}
 
 
-def _plain(environ: Mapping[str, str]) -> dict[str, str]:
+def _plain_environment(environ: Mapping[str, str]) -> dict[str, str]:
     return with_safe_path(
         {name: text for name, text in environ.items() if not name.startswith("GIT_")}
     )
@@ -150,7 +150,7 @@ def _read_setting(
     words: Sequence[str], key: str, environ: Mapping[str, str], kind: str
 ) -> str | None:
     argv = ["git", *words, *([f"--type={kind}"] if kind else []), "--get", key]
-    answer = _run(argv, _plain(environ), None, TIME_LIMIT_SECONDS)
+    answer = _run(argv, _plain_environment(environ), None, TIME_LIMIT_SECONDS)
     return os.fsdecode(answer.stdout).rstrip("\n") if answer.code == 0 else None
 
 

@@ -64,7 +64,7 @@ class CommitAttempt:
             return self._result("not_plain:git", error.message)
         what = obstacle(state)
         if what is not None and is_snapshot_only(state, what):
-            return self._only_snapshot(what)
+            return self._report_only_snapshot(what)
         try:
             self._project = self._project.without_filters()
             with scratch_folder(self._shadow.path.parent) as folder:
@@ -86,12 +86,12 @@ class CommitAttempt:
         known = (own, self._shadow, self._taken, before)
         planner = Planner(*known, self._orders.limits.settings, self._orders.since)
         plan = planner.plan(self._orders.paths)
-        self._held_back = (*self._orders.held, *plan.held_back, *self._not_saved(plan))
+        self._held_back = (*self._orders.held, *plan.held_back, *self._list_not_saved(plan))
         if plan.ignored:
             files = plural(plan.ignored, "ignored file")
             self._notes.append(f"{files} written since the baseline in the snapshot only")
         if is_mass_deletion(len(plan.delete) - plan.moved, len(before)):
-            return self._only_snapshot("mass_deletion")
+            return self._report_only_snapshot("mass_deletion")
         tree = write_selection(own, plan) if plan.add or plan.delete else None
         changed = changes.list_changes(own, head, tree) if tree else []
         if tree is None or not changed:
@@ -111,7 +111,7 @@ class CommitAttempt:
             return self._put_on_new_branch(own, proven, f"{what}")
         return self._put_on_branch(own, proven, branch)
 
-    def _not_saved(self, plan: CommitSelection) -> list[HeldBack]:
+    def _list_not_saved(self, plan: CommitSelection) -> list[HeldBack]:
         """Name what could not be read: git does not see what is in it either."""
         named = {entry.path for entry in plan.held_back}
         return [
@@ -133,7 +133,7 @@ class CommitAttempt:
 
     def _report_plan(self, branch: str | None, what: str | None) -> Rescue:
         plain = what is None and branch
-        where = f"on {escape(_short(branch))}" if plain else f"on a branch of its own ({what})"
+        where = f"on {escape(_short_name(branch))}" if plain else f"on a branch of its own ({what})"
         return self._result("planned", f"{plural(len(self._groups), 'commit')} {where}")
 
     def _ask_hooks(
@@ -155,9 +155,11 @@ class CommitAttempt:
             refused = "hook_refused"
         else:
             self._notes.append(f"{' and '.join(dict.fromkeys(hooks.ran)) or 'no hook'} was run")
-        return self._after_hooks(own, plan, proven) or refused
+        return self._check_after_hooks(own, plan, proven) or refused
 
-    def _after_hooks(self, own: Project, plan: CommitSelection, proven: ProvenTree) -> str | None:
+    def _check_after_hooks(
+        self, own: Project, plan: CommitSelection, proven: ProvenTree
+    ) -> str | None:
         """Return why the files can no longer be committed; what a hook deleted is not committed as deleted."""
         root = os.fsencode(self._project.repository.root)
         gone = [path for path in plan.add if not os.path.lexists(os.path.join(root, path))]
@@ -198,7 +200,9 @@ class CommitAttempt:
         if trouble is not None:
             self._notes.append(f"its index still has the state before: {trouble}")
         files = plural(len(proven.changed), "file")
-        return self._result("rescued", f"{files} committed on {escape(_short(branch))}", commits)
+        return self._result(
+            "rescued", f"{files} committed on {escape(_short_name(branch))}", commits
+        )
 
     def _committer(self, own: Project) -> Committer:
         return Committer(own, self._shadow.path, self._orders.run, self._orders.iteration)
@@ -259,7 +263,7 @@ class CommitAttempt:
             with suppress(IndexLocked):
                 move_with_index(self._project, head, there, ("rev-parse", "--git-dir"))
 
-    def _only_snapshot(self, what: str) -> Rescue:
+    def _report_only_snapshot(self, what: str) -> Rescue:
         return self._result(f"not_plain:{what}", f"{_words(what)}: kept in the snapshot only")
 
     def _result(
@@ -293,7 +297,7 @@ class CommitAttempt:
         return [*self._groups, *([self._ticks.group] if self._ticks else [])]
 
 
-def _short(branch: str | None) -> str:
+def _short_name(branch: str | None) -> str:
     return (branch or "").removeprefix("refs/heads/")
 
 

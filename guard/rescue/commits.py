@@ -110,9 +110,9 @@ def prove(
     for change in changed:
         deleted = change.letter == "D"
         if change.path not in (delete if deleted else add):
-            raise _unproven(change, "the rescue did not choose it")
+            raise _unproven_error(change, "the rescue did not choose it")
         if not deleted and not is_as_kept(project, shadow, taken, change):
-            raise _unproven(change, "it changed since the snapshot")
+            raise _unproven_error(change, "it changed since the snapshot")
 
 
 def is_as_kept(project: Project, shadow: Shadow, taken: Taken, change: PathChange) -> bool:
@@ -132,7 +132,7 @@ def is_as_kept(project: Project, shadow: Shadow, taken: Taken, change: PathChang
     return project.line(*words, "--stdin", stdin=data) == change.oid
 
 
-def _unproven(change: PathChange, why: str) -> RepositoryProblem:
+def _unproven_error(change: PathChange, why: str) -> RepositoryProblem:
     return RepositoryProblem(
         f"guard does not commit {path_line(change.path)}: {why}",
         "try again when no program writes it",

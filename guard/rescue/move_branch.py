@@ -189,7 +189,7 @@ def sweep_index(git_dir: Path, moved: bool = False) -> list[str]:
     index = git_dir / "index"
     gone = []
     for left in sorted(git_dir.glob(f"{_NAME}*")):
-        with suppress(OSError), _unheld(left):
+        with suppress(OSError), _hold_if_free(left):
             if _settle_lock(index, left, moved=moved):
                 gone.append(os.fspath(_lock_of(index)))
                 os.unlink(left)
@@ -225,7 +225,7 @@ def _remove(new: Path) -> None:
 
 
 @contextmanager
-def _unheld(path: Path) -> Iterator[None]:
+def _hold_if_free(path: Path) -> Iterator[None]:
     """Hold a file that no other process holds; an OSError if one does."""
     descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     try:

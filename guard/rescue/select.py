@@ -104,16 +104,16 @@ class Planner:
     def plan(self, paths: Sequence[bytes]) -> CommitSelection:
         """Put every path in one of three places, but for those that have vanished and were never committed."""
         named = self._files_of(paths)
-        held = {path: why for path in named if (why := self._obvious(path))}
+        held = {path: why for path in named if (why := self._obvious_reason(path))}
         gone = self._taken.absent | self._taken.folders
         delete = [path for path in named if path not in held and path in gone]
         present = [path for path in named if path not in held and path not in gone]
-        held |= self._ignored(present) | dict(self._secrets(present))
-        held |= self._converted([path for path in present if path not in held])
+        held |= self._find_ignored(present) | dict(self._secrets(present))
+        held |= self._find_converted([path for path in present if path not in held])
         add = {path: None for path in present if path not in held}
         delete = [path for path in delete if path in self._committed]
         held |= self._half_moves(delete, add, held)
-        concealed = self._hidden(named, {*add, *delete, *held})
+        concealed = self._find_hidden(named, {*add, *delete, *held})
         held |= concealed.by_new_rules
         there = {self._taken.kept[path].oid for path in add}
         return CommitSelection(
@@ -162,7 +162,7 @@ class Planner:
                 if _is_alike(old, data):
                     yield lost[oid], new[other]
 
-    def _hidden(self, named: Sequence[bytes], changed: Collection[bytes]) -> HiddenFiles:
+    def _find_hidden(self, named: Sequence[bytes], changed: Collection[bytes]) -> HiddenFiles:
         """Find files written since the baseline that are in the snapshot, neither committed nor `named`, and ignored.
 
         Ignore rules that were there before are the user's; new ones may be the agent's.
@@ -189,10 +189,10 @@ class Planner:
             for path in (self._taken.kept if new else ())
             if any(folder in new for folder in folders_above(path)) and not self._is_nested(path)
         ]
-        wanted = frozenset(inside).difference(self._ignored(inside))
+        wanted = frozenset(inside).difference(self._find_ignored(inside))
         return sorted(wanted.union(path for path in paths if path not in new))
 
-    def _obvious(self, path: bytes) -> str | None:
+    def _obvious_reason(self, path: bytes) -> str | None:
         taken = self._taken
         if not is_relative(path):
             return "not a path in the work tree"
@@ -229,7 +229,7 @@ class Planner:
             self._roots[folder] = os.path.lexists(os.path.join(root, folder, b".git"))
         return self._roots[folder]
 
-    def _ignored(self, paths: Sequence[bytes]) -> dict[bytes, str]:
+    def _find_ignored(self, paths: Sequence[bytes]) -> dict[bytes, str]:
         if not paths:
             return {}
         # `check-ignore` refuses literal pathspecs; behind `./` no name can be taken for anything but a name.
@@ -238,7 +238,7 @@ class Planner:
         found = asking.call("check-ignore", "-z", "--stdin", stdin=stdin, codes=(0, 1))
         return {path[len(b"./") :]: "ignored" for path in found.split(b"\0")[:-1]}
 
-    def _converted(self, paths: Sequence[bytes]) -> dict[bytes, str]:
+    def _find_converted(self, paths: Sequence[bytes]) -> dict[bytes, str]:
         """Hold back what a program of the user's would have to convert, or git itself cannot."""
         if not paths:
             return {}
@@ -274,7 +274,7 @@ class Planner:
                 named[self._taken.kept[path].oid].append(path)
         for oid, data in read_blobs(self._shadow.call, list(named)):
             for path in named[oid] if next(secrets.find_secrets(data), None) is not None else ():
-                found = secrets.find_added_secrets(data, self._before(path))
+                found = secrets.find_added_secrets(data, self._committed_data(path))
                 hits = [hit for hit in found if not self._allows(hit.rule, path)]
                 if hits:
                     yield path, f"secret: {secrets.describe_hits(hits)}"
@@ -287,7 +287,7 @@ class Planner:
     def _allows(self, rule: str, path: bytes) -> bool:
         return secrets.is_allowed(rule, spell(path), self._settings.allow_secrets)
 
-    def _before(self, path: bytes) -> bytes:
+    def _committed_data(self, path: bytes) -> bytes:
         _mode, oid = self._committed.get(path, (b"", ""))
         return self._project.call("cat-file", "blob", oid) if oid else b""
 

@@ -104,11 +104,11 @@ def commits_of_task(
     """
     gone = missing_commits(git, [oid for oid in (base_sha, commit_sha) if oid])
     if gone:
-        raise _rewritten(gone[0])
+        raise _rewritten_error(gone[0])
     if base_sha is None:
         return (commit_sha,)
     if git.line("merge-base", base_sha, commit_sha) != base_sha:
-        raise _rewritten(base_sha)
+        raise _rewritten_error(base_sha)
     known = set(missing_commits(git, earlier)) if earlier else set()
     without = [base_sha, *(oid for oid in earlier if oid not in known)]
     stdin = "".join([f"{commit_sha}\n", *(f"^{oid}\n" for oid in without)]).encode()
@@ -121,7 +121,7 @@ def commits_of_task(
     return found
 
 
-def _rewritten(oid: str) -> RollbackStopped:
+def _rewritten_error(oid: str) -> RollbackStopped:
     return RollbackStopped(
         "not_in_history",
         f"the task began at {oid[:12]}, which is not in the history of its last commit any more",

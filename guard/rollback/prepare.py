@@ -84,18 +84,18 @@ def find_obstacles(
     `own` has an index with the revert in it.
     """
     paths = frozenset(change.path for change in changed)
-    found = dict(_unsupported(project, own, changed))
-    found |= {path: why for path, why in _dirty(project) if path in paths}
+    found = dict(_find_unsupported(project, own, changed))
+    found |= {path: why for path, why in _find_dirty(project) if path in paths}
     gone = frozenset(change.path for change in changed if change.letter == "D")
     new = [change.path for change in changed if change.letter == "A"]
     with closing(SafeFolder(project.repository.root)) as target:
         for path in new:
-            if path not in found and (why := _in_the_way(target, path, gone)):
+            if path not in found and (why := _find_in_the_way(target, path, gone)):
                 found[path] = why
     return found
 
 
-def _unsupported(
+def _find_unsupported(
     project: Project, own: Project, changed: Sequence[PathChange]
 ) -> Iterator[tuple[bytes, str]]:
     modes = {change.path: (change.mode, change.old_mode) for change in changed}
@@ -119,7 +119,7 @@ def _find_filtered(project: Project, paths: Collection[bytes], *where: str) -> I
             yield path
 
 
-def _dirty(project: Project) -> Iterator[tuple[bytes, str]]:
+def _find_dirty(project: Project) -> Iterator[tuple[bytes, str]]:
     left = project.deadline.left()
     git = without_filters(RepositoryReader(project.repository, project.environ, left))
     for entry in parse_status(read_status(git)):
@@ -130,7 +130,7 @@ def _dirty(project: Project) -> Iterator[tuple[bytes, str]]:
             yield tracked.path, "hidden from git (skip-worktree or assume-unchanged)"
 
 
-def _in_the_way(target: SafeFolder, path: bytes, gone: Collection[bytes]) -> str | None:
+def _find_in_the_way(target: SafeFolder, path: bytes, gone: Collection[bytes]) -> str | None:
     """What stands where a file is to be, unless the revert itself takes it away."""
     if any(folder in gone for folder in folders_above(path)):
         return None
@@ -138,14 +138,16 @@ def _in_the_way(target: SafeFolder, path: bytes, gone: Collection[bytes]) -> str
         there = target.look(path, "0" * 40)
     except PathRefused as error:
         folder = target.root / os.fsdecode(path)
-        kept = [inner_path for inner_path in _inside(target.root, folder) if inner_path not in gone]
+        kept = [
+            inner_path for inner_path in _list_inside(target.root, folder) if inner_path not in gone
+        ]
         if os.path.islink(folder) or not folder.is_dir() or kept:
             return f"{error}"
         return None
     return "something untracked or ignored stands in its place" if there else None
 
 
-def _inside(root: Path, folder: Path) -> Iterator[bytes]:
+def _list_inside(root: Path, folder: Path) -> Iterator[bytes]:
     """Every file below a folder, and every link, by the path from the root."""
     top = os.fsencode(root)
     for here, folders, files in os.walk(os.fsencode(folder)):
@@ -202,7 +204,7 @@ def _prepare(project: Project, own: Project, orders: Sequence[RevertOrder]) -> P
         _refuse_rewritten(own, order, found.head)
         answer = revert_commits(own, tree, order.commits)
         if answer.conflicts:
-            raise _stopped_by(order, answer.conflicts)
+            raise _conflict_error(order, answer.conflicts)
         tree = answer.tree
     changed = list_changes(own, before, tree) if tree != before else []
     own.call("read-tree", tree)
@@ -231,7 +233,7 @@ def _refuse_rewritten(own: Project, order: RevertOrder, head: str) -> None:
         )
 
 
-def _stopped_by(order: RevertOrder, conflicts: Sequence[bytes]) -> RollbackStopped:
+def _conflict_error(order: RevertOrder, conflicts: Sequence[bytes]) -> RollbackStopped:
     return RollbackStopped(
         "conflict",
         f"guard cannot revert task {order.name}: later changes conflict in "

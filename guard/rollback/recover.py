@@ -59,7 +59,7 @@ def settle(place: RollbackPlace, staged: StagedRollback) -> SettledRollback:
     left: list[str] = []
     with closing(work_tree(place)) as target:
         if not moved:
-            left = take_back(staged, target, _committed_since(project, journal))
+            left = take_back(staged, target, _paths_committed_since(project, journal))
         settle_index(place.repository.git_dir, journal.index, moved=moved)
         if moved:
             _mend_index(project, journal)
@@ -90,7 +90,7 @@ def has_revert(project: Project, ref: str, to_sha: str) -> bool:
         return False
 
 
-def _committed_since(project: Project, journal: RollbackJournal) -> frozenset[bytes]:
+def _paths_committed_since(project: Project, journal: RollbackJournal) -> frozenset[bytes]:
     """Paths that the branch has otherwise by now, because they were committed as they are."""
     tip = project.commit_of("HEAD")
     if tip is None or tip == journal.head:
@@ -103,10 +103,10 @@ def _mend_index(project: Project, journal: RollbackJournal) -> None:
     entries = parse_stages(project.call("ls-files", "-z", "--stage"))
     staged = {entry.path: (entry.mode, entry.oid) for entry in entries}
     changed = list_changes(project, journal.head, journal.to_sha)
-    behind = [change for change in changed if staged.get(change.path) == _before(change)]
+    behind = [change for change in changed if staged.get(change.path) == _old_entry(change)]
     if behind:
         update_index(project, behind)
 
 
-def _before(change: PathChange) -> tuple[bytes, str] | None:
+def _old_entry(change: PathChange) -> tuple[bytes, str] | None:
     return (change.old_mode, change.old_oid) if change.letter != "A" else None

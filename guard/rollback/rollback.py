@@ -149,16 +149,16 @@ class _Run:
             with prepare_revert(self.place, orders, dry=True) as ready:
                 changed = tuple(path_line(change.path) for change in ready.changed[:MOST_NAMED])
         except GuardError as error:
-            return self._stopped(tasks[-1], tasks[-1], error)
+            return self._report_stopped(tasks[-1], tasks[-1], error)
         for order in orders:
             tell(_entry(state, order))
             if self.dry:
                 self.done.append(_entry(state, order))
                 continue
             try:
-                self._one(state, order, self.event_id if order is orders[-1] else None)
+                self._roll_back_task(state, order, self.event_id if order is orders[-1] else None)
             except GuardError as error:
-                return self._stopped(tasks[-1], order.task_id, error)
+                return self._report_stopped(tasks[-1], order.task_id, error)
         return self._report(state, tasks[-1], "planned" if self.dry else "rolled_back", changed)
 
     def _order(self, state: Coordinator, task_id: str) -> RevertOrder:
@@ -171,7 +171,7 @@ class _Run:
         name, title = (task.name, task.title) if task else (task_id, "")
         return RevertOrder(task_id, name, title, commit.branch, commits)
 
-    def _one(self, state: Coordinator, order: RevertOrder, event_id: str | None) -> None:
+    def _roll_back_task(self, state: Coordinator, order: RevertOrder, event_id: str | None) -> None:
         def announce(head: str, to_sha: str) -> None:
             draft = partial(
                 RollbackStarted,
@@ -200,7 +200,7 @@ class _Run:
             self.guard.output.warn(f"the revert is not signed: {made.unsigned}")
         self.done.append(_entry(state, order, made))
 
-    def _stopped(self, task_id: str, at: str, error: GuardError) -> RollbackReport:
+    def _report_stopped(self, task_id: str, at: str, error: GuardError) -> RollbackReport:
         """Report why the repository stopped it; anything else is an error, once it is recorded.
 
         After an error in the middle the branch may have moved: the next command looks, and records the end.

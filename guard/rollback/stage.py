@@ -177,24 +177,24 @@ class _Write(NamedTuple):
 def bring_in(staged: StagedRollback, target: SafeFolder) -> None:
     """Make the work tree what the revert has; `Meanwhile` for the first file that changed since it was staged."""
 
-    def changed(path: bytes, why: str) -> None:
+    def report_change(path: bytes, why: str) -> None:
         raise ChangedMeanwhile(f"{path_line(path)}: {why}")
 
     with open_both(staged) as (before, after):
-        _exchange(staged, target, after, before, staged.paths, changed)
+        _exchange(staged, target, after, before, staged.paths, report_change)
 
 
 def take_back(staged: StagedRollback, target: SafeFolder, keep: frozenset[bytes]) -> list[str]:
     """Make the work tree what it was; return the files left as they are: changed since, or among those to `keep`."""
     left: list[str] = []
 
-    def changed(path: bytes, why: str) -> None:
+    def report_change(path: bytes, why: str) -> None:
         left.append(f"{path_line(path)}: {why}")
 
     paths = [path for path in staged.paths if path not in keep]
     left += [f"{path_line(path)}: committed meanwhile" for path in staged.paths if path in keep]
     with open_both(staged) as (before, after):
-        _exchange(staged, target, before, after, paths, changed)
+        _exchange(staged, target, before, after, paths, report_change)
     for path in staged.paths:
         target.sweep(path)
     for folder in reversed(staged.journal.new_folders):
@@ -218,7 +218,7 @@ def _exchange(
     source: SafeFolder,
     other: SafeFolder,
     paths: Sequence[bytes],
-    changed: Callable[[bytes, str], None],
+    report_change: Callable[[bytes, str], None],
 ) -> None:
     """Change files from one version to the other; those that are there already stay, as do those that are neither."""
     like, gone, written = staged.journal.head, dict[bytes, CurrentFile](), list[_Write]()
@@ -227,16 +227,16 @@ def _exchange(
         if now == wanted:
             continue
         if now != look_at(other, path, like):
-            changed(path, "another process changed it meanwhile")
+            report_change(path, "another process changed it meanwhile")
         elif wanted is not None:
             written.append(_Write(path, now, wanted))
         elif now is not None:
             gone[path] = now
     for path, now in gone.items():
-        with _report_refusal(path, changed):
+        with _report_refusal(path, report_change):
             target.remove(path, now)
     for write in written:
-        with _report_refusal(write.path, changed):
+        with _report_refusal(write.path, report_change):
             for path in gone:
                 if path.startswith(write.path + b"/"):
                     _remove_folders(target, path, write.path)
@@ -244,11 +244,11 @@ def _exchange(
 
 
 @contextmanager
-def _report_refusal(path: bytes, changed: Callable[[bytes, str], None]) -> Iterator[None]:
+def _report_refusal(path: bytes, report_change: Callable[[bytes, str], None]) -> Iterator[None]:
     try:
         yield
     except (PathRefused, OSError) as error:
-        changed(path, str(error))
+        report_change(path, str(error))
 
 
 def _remove_folders(target: SafeFolder, path: bytes, top: bytes) -> None:

@@ -78,7 +78,7 @@ class SnapshotDraft:
         self._limits.tell("saving the work tree")
         for found in self.walk.folders():
             self._look_into(found)
-        for path in sorted(self._wanted | self._left_out()):
+        for path in sorted(self._wanted | self._list_left_out()):
             if path not in self.worktree.now and path not in self.unread:
                 self._fetch(path)
         self._put_aside.keep_staged()
@@ -151,7 +151,7 @@ class SnapshotDraft:
         if _MAY_BE_ESCAPED.search(path) and (place := tree_path(path)) != path:
             self._escaped[spell(place)] = spell(path)
 
-    def _left_out(self) -> set[bytes]:
+    def _list_left_out(self) -> set[bytes]:
         """List tracked files in folders that the walk passed over: they are the user's work."""
         passed_over = self.walk.not_needed
         try:
@@ -252,7 +252,7 @@ class SnapshotDraft:
         )
         return manifest.model_dump_json(indent=1).encode() + b"\n"
 
-    def skipped(self) -> list[Skipped]:
+    def find_skipped(self) -> list[Skipped]:
         """List what is not in the snapshot, the losses before what is not needed."""
         both = [*sorted(self.trouble.items()), *sorted(self.walk.not_needed.items())]
         return [Skipped(path=spell(path), why=fit_line(why)) for path, why in both]

@@ -47,7 +47,7 @@ class SnapshotContents:
         there = {file.path for file in (*self.files, *self.nested)}
         refuse_unknown(sure, {*there, *self.empty_folders, *self.refused})
 
-    def lost(self, wanted: Sequence[bytes]) -> dict[bytes, str]:
+    def find_lost(self, wanted: Sequence[bytes]) -> dict[bytes, str]:
         found = {path: why for path, why in self.trouble.items() if self.concerns(path, wanted)}
         if self.manifest_damage:
             found[MANIFEST] = self.manifest_damage

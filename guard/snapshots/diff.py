@@ -47,7 +47,7 @@ class FolderComparer:
         deadline: Deadline,
     ) -> Comparison:
         """Compare everything that is asked for; `leave_out` are folders that are guard's own."""
-        lost = contents.lost(wanted)
+        lost = contents.find_lost(wanted)
         result = Comparison(not_read={**lost, **contents.refused}, damaged=bool(lost))
         known = {file.path: file for file in contents.files}
         paths = set(known)

@@ -79,21 +79,21 @@ class ProjectIndex:
     def subject(self, commit: str) -> bytes:
         return self._call("log", "-1", "--format=%s", commit, "--")
 
-    def in_commit(self, commit: str) -> list[IndexEntry]:
+    def list_in_commit(self, commit: str) -> list[IndexEntry]:
         listed = parse_tree(self._call("ls-tree", "-r", "-z", "--full-tree", commit))
         return [IndexEntry(mode, oid, 0, path) for path, (mode, oid) in listed.items()]
 
     def blobs(self, oids: Sequence[str]) -> Iterator[tuple[str, bytes]]:
-        return read_blobs(partial(self.shadow.call, extra=self._lent()), oids)
+        return read_blobs(partial(self.shadow.call, extra=self._lent_objects()), oids)
 
     @property
     def _path(self) -> Path:
         return self.repository.git_dir / "index"
 
     def _call(self, *words: str, **extra: str) -> bytes:
-        return self.shadow.call(*words, extra={**self._lent(), **extra})
+        return self.shadow.call(*words, extra={**self._lent_objects(), **extra})
 
-    def _lent(self) -> dict[str, str]:
+    def _lent_objects(self) -> dict[str, str]:
         objects = os.fsencode(self.repository.common_dir / "objects")
         return {"GIT_ALTERNATE_OBJECT_DIRECTORIES": quote_path(objects).decode()}
 
@@ -183,7 +183,7 @@ class GitStateSaver:
         if others:
             parts.append((b"index", self.index.changed_between(base, others[0])))
         if len(others) > 1:
-            parts.append((b"untracked", self.index.in_commit(others[1])))
+            parts.append((b"untracked", self.index.list_in_commit(others[1])))
         for name, found in parts:
             self._copy(
                 [(b"%s/%s/%s" % (place, name, tree_path(entry.path)), entry) for entry in found]
@@ -234,7 +234,7 @@ class GitStateSaver:
         places: dict[str, list[tuple[bytes, IndexEntry]]] = defaultdict(list)
         for place, entry in wanted:
             places[entry.oid].append((place, entry))
-        known = self._known(list(places))
+        known = self._find_stored(list(places))
         for oid in known:
             for place, entry in places.pop(oid):
                 self._stream.refer(place, entry.mode, oid)
@@ -246,7 +246,7 @@ class GitStateSaver:
             for place, _entry in missing:
                 self._trouble[place] = "its object is missing or too large"
 
-    def _known(self, oids: Sequence[str]) -> list[str]:
+    def _find_stored(self, oids: Sequence[str]) -> list[str]:
         if not oids:
             return []
         if not self._written:

@@ -78,9 +78,9 @@ class Shelf:
         for line in answer.stdout.decode(errors="replace").splitlines():
             commit, _, ref = line.partition(" ")
             named[ref] = commit
-        return sorted(self._of(named), key=lambda reference: reference.id)
+        return sorted(self._parse_refs(named), key=lambda reference: reference.id)
 
-    def _of(self, named: Mapping[str, str]) -> Iterator[Reference]:
+    def _parse_refs(self, named: Mapping[str, str]) -> Iterator[Reference]:
         for ref, commit in named.items():
             folder, _, identity = ref.rpartition("/")
             if folder == REFS and is_id(identity):
@@ -149,7 +149,7 @@ class Shelf:
                 f"there are no snapshots in {self.path.parent}", "take one with `guard snapshot`"
             )
         if word == LATEST:
-            return known[self._latest(worktree)]
+            return known[self._latest_id(worktree)]
         fitting = [word] if word in known else [name for name in known if name.startswith(word)]
         if not word or not fitting:
             raise _unknown_id(word, list(known))
@@ -160,7 +160,7 @@ class Shelf:
             )
         return known[fitting[0]]
 
-    def _latest(self, worktree: str | None) -> str:
+    def _latest_id(self, worktree: str | None) -> str:
         entries, damaged = self.inventory()
         worktrees = {entry.worktree for entry in entries}
         own = [entry for entry in entries if worktree in (None, entry.worktree)]

@@ -143,15 +143,15 @@ class Project:
         return RepositoryState(
             branch=branch and spell(os.fsencode(branch)),
             baseline_branch=full_ref(baseline_branch),
-            operation=self._first(_OPERATIONS),
-            misplaced=self._misplaced(),
+            operation=self._find_first(_OPERATIONS),
+            misplaced=self._misplacing_setting(),
             conflicts=not damaged and bool(self.call("ls-files", "--unmerged", "-z")),
-            lock=self._first(_LOCKS) or self._branch_lock(branch),
+            lock=self._find_first(_LOCKS) or self._branch_lock(branch),
             index_damaged=damaged,
             elsewhere=branch is not None and self._checkouts(branch) > 1,
         )
 
-    def _first(self, names: Mapping[str, str]) -> str | None:
+    def _find_first(self, names: Mapping[str, str]) -> str | None:
         there = (name for name in names if os.path.lexists(self.repository.git_dir / name))
         return next((names[name] for name in there), None)
 
@@ -170,7 +170,7 @@ class Project:
         digest.update(memoryview(found.data)[:end])
         return found.data[end:] not in (digest.digest(), bytes(digest.digest_size))
 
-    def _misplaced(self) -> str | None:
+    def _misplacing_setting(self) -> str | None:
         """Return the setting that puts the work tree elsewhere; it binds only the main work tree, not a linked one."""
         place = self._config("core.worktree")
         inside = self.repository.git_dir

@@ -126,7 +126,7 @@ class _Pruner:
         owed = self.folder.exists(_OWED)
         if not owed and self._packs() <= _MOST_PACKS:
             return 0, None
-        with self._alone() as lock:
+        with self._take_lock() as lock:
             if lock is None:
                 return 0, "another process uses the snapshots; guard frees their space next time"
             before = self._bytes()
@@ -145,7 +145,7 @@ class _Pruner:
             return sum(entry.stat(follow_symlinks=False).st_size for entry in found)
 
     @contextmanager
-    def _alone(self) -> Iterator[int | None]:
+    def _take_lock(self) -> Iterator[int | None]:
         """Take the lock; None if another process has it."""
         descriptor = self.folder.open_file(LOCK, os.O_RDWR | os.O_CREAT)
         try:

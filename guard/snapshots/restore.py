@@ -100,7 +100,7 @@ class SnapshotSource:
     def worktree(self) -> str | None:
         return spell(os.fsencode(self.repository.root)) if self.repository else None
 
-    def forbidden(self) -> frozenset[tuple[int, int]]:
+    def forbidden_folders(self) -> frozenset[tuple[int, int]]:
         """Folders that nothing is written to, by device and inode."""
         places = [self.workspace]
         if self.repository:
@@ -123,9 +123,9 @@ class ChosenSnapshot:
         repository = self.source.repository
         root = os.fspath(repository.root) if repository else os.sep
         base = os.fspath(here) if here and repository else root
-        return [self._one(root, base, word) for word in words]
+        return [self._resolve_word(root, base, word) for word in words]
 
-    def _one(self, root: str, base: str, word: str) -> bytes:
+    def _resolve_word(self, root: str, base: str, word: str) -> bytes:
         other = os.fsdecode(unspell(word)) if "\\" in word and word.isprintable() else word
         try:
             path = resolve_path(root, base, word)
@@ -149,10 +149,10 @@ class ChosenSnapshot:
         repository = self.source.repository
         root = repository.root if repository else None
         place = to or new_folder_path(self.reference.id, here, root)
-        real = make_empty_folder(place, self.source.forbidden())
+        real = make_empty_folder(place, self.source.forbidden_folders())
         with closing(SafeFolder(real)) as target:
             writer = SnapshotWriter(self.objects, target, progress)
-            return real, writer.all_new(self.contents, wanted)
+            return real, writer.write_all_new(self.contents, wanted)
 
     def in_place(
         self, wanted: Sequence[bytes], now: datetime, progress: Progress
@@ -167,7 +167,7 @@ class ChosenSnapshot:
             with self.shelf.objects() as objects:
                 return taken, read_work_tree(objects, self.shelf.find(taken.id, None))
 
-        forbidden = self.source.forbidden()
+        forbidden = self.source.forbidden_folders()
         with closing(SafeFolder(repository.root, forbidden=forbidden, durable=True)) as target:
             writing = SnapshotWriter(self.objects, target, progress)
             return repository.root, writing.in_place(self.contents, wanted, save)

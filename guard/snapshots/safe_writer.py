@@ -117,7 +117,7 @@ class SafeFolder:
         self, path: bytes, bits: int, content: Iterable[bytes], before: CurrentFile | None
     ) -> None:
         """Write a file in place of what was there before; `PathRefused` if that has changed."""
-        with self._beside(path, before) as (folder, temporary):
+        with self._write_beside(path, before) as (folder, temporary):
             descriptor = os.open(temporary, _WRITE, 0o600, dir_fd=folder)
             try:
                 for piece in content:
@@ -130,11 +130,11 @@ class SafeFolder:
 
     def link(self, path: bytes, text: bytes, before: CurrentFile | None) -> None:
         """Write a link in place of what was there before; `PathRefused` if that has changed."""
-        with self._beside(path, before) as (folder, temporary):
+        with self._write_beside(path, before) as (folder, temporary):
             os.symlink(text, temporary, dir_fd=folder)
 
     @contextmanager
-    def _beside(self, path: bytes, before: CurrentFile | None) -> Iterator[tuple[int, bytes]]:
+    def _write_beside(self, path: bytes, before: CurrentFile | None) -> Iterator[tuple[int, bytes]]:
         """Yield the folder of a path and a temporary name in it; move what the block writes there to the path."""
         folder = self._make_parent(path)
         temporary = self._temporary(folder)

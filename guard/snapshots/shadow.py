@@ -251,7 +251,7 @@ def _refuse_borrowed(workspace: Path) -> None:
     with folder, folder.walk(f"{SHADOW_FOLDER}/objects/info/alternates") as (info, name):
         if info is not None and info.exists(name):
             raise StateProblem(
-                f"{info.named(name)} makes the snapshots depend on another repository",
+                f"{info.path_of(name)} makes the snapshots depend on another repository",
                 "delete that file; snapshots that are newer than it may not be whole",
             )
 

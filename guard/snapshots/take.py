@@ -114,7 +114,7 @@ def _write(
                 stream.start_from(name, tree)
         taking = SnapshotDraft(project, shadow, stream, before, wanted, limits)
         taking.collect()
-        skipped = taking.skipped()
+        skipped = taking.find_skipped()
         stream.put(b"manifest.json", b"100644", taking.manifest(identity, occasion, skipped))
         if occasion.kind == "rescue":
             stream.name_too(f"{UNPROMOTED}/{identity}", ref)
@@ -175,7 +175,7 @@ def prepare_site(guard: Invocation) -> Site:
 def keep(guard: Invocation, occasion: Occasion, *, tells: bool = True) -> Snapshot:
     """Take a snapshot for a command, and show a live line meanwhile unless `tells` is false."""
     site, live = prepare_site(guard), guard.output.live()
-    limits = SnapshotLimits(guard.config.settings.rescue, live.far if tells else None)
+    limits = SnapshotLimits(guard.config.settings.rescue, live.show_progress if tells else None)
     try:
         return take_and_prune(site, occasion, limits=limits)
     finally:

@@ -49,7 +49,7 @@ class RestoreResult:
     left: list[bytes] = field(default_factory=list)
     snapshot: Snapshot | None = None
 
-    def not_restored(self) -> tuple[NotRestored, ...]:
+    def list_failures(self) -> tuple[NotRestored, ...]:
         return list_not_restored({**self.trouble, **self.refused})
 
     def left_lines(self) -> tuple[str, ...]:
@@ -76,7 +76,7 @@ class SnapshotWriter:
     target: SafeFolder
     progress: Progress
 
-    def all_new(self, contents: SnapshotContents, wanted: Sequence[bytes]) -> RestoreResult:
+    def write_all_new(self, contents: SnapshotContents, wanted: Sequence[bytes]) -> RestoreResult:
         result = _new_result(contents, wanted)
         for file in self._with_progress(
             [file for file in contents.files if is_asked_for(file.path, wanted)]
@@ -187,4 +187,4 @@ class SnapshotWriter:
 
 def _new_result(contents: SnapshotContents, wanted: Sequence[bytes]) -> RestoreResult:
     refused = {path: why for path, why in contents.refused.items() if is_asked_for(path, wanted)}
-    return RestoreResult(trouble=contents.lost(wanted), refused=refused)
+    return RestoreResult(trouble=contents.find_lost(wanted), refused=refused)

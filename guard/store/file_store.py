@@ -36,7 +36,7 @@ _DEFAULTS = StoreSettings.model_construct()
 _READ_ATTEMPTS, _READ_PAUSE = 4, 0.02
 
 
-def _silent(_message: str) -> None:
+def _ignore_message(_message: str) -> None:
     return
 
 
@@ -49,7 +49,7 @@ class FileStore:
         *,
         lock_timeout_seconds: float = _DEFAULTS.lock_timeout_seconds,
         segment_max_bytes: int = _DEFAULTS.segment_max_bytes,
-        notice: Callable[[str], None] = _silent,
+        notice: Callable[[str], None] = _ignore_message,
     ) -> None:
         self.path = path
         self._lock_timeout = lock_timeout_seconds
@@ -130,7 +130,7 @@ class FileStore:
     def rebuild(self) -> "RebuildReport":
         from guard.store.rebuild import rebuild
 
-        with self._locked() as (folder, lock):
+        with self._hold_locks() as (folder, lock):
             self._memory.forget()
             return rebuild(folder, lock)
 
@@ -138,7 +138,7 @@ class FileStore:
         """Go on without the damaged parts; everything that is given up is kept under another name."""
         from guard.store.rebuild import salvage
 
-        with self._locked() as (folder, lock):
+        with self._hold_locks() as (folder, lock):
             self._memory.forget()
             return salvage(folder, lock, now, event_id)
 
@@ -159,13 +159,13 @@ class FileStore:
     @contextmanager
     def change(self) -> Iterator[FileChange]:
         # When the change ends the views are written, unless another process waits that will write them.
-        with self._locked() as (folder, lock):
+        with self._hold_locks() as (folder, lock):
             change = FileChange(folder, lock, self._memory, self._segment_max, self._notice)
             with change:
                 yield change
 
     @contextmanager
-    def _locked(self) -> Iterator[tuple[Folder, Lock]]:
+    def _hold_locks(self) -> Iterator[tuple[Folder, Lock]]:
         # Threads that share a store wait for each other here: what it remembers is not theirs to change at once.
         if not self._threads.acquire(timeout=self._lock_timeout):
             raise StoreUnavailable(

@@ -100,7 +100,7 @@ def _acquire(descriptor: int, queue: int, folder: Folder, timeout: float) -> Non
             text = os.pread(descriptor, _HOLDER_BYTES, 0).rstrip(b"\0\n ")
             holder = text.decode(errors="replace") or "an unknown process"
             raise StoreUnavailable(
-                f"guard waited {timeout:g} s for the lock {folder.named(LOCK)}, held by {holder}",
+                f"guard waited {timeout:g} s for the lock {folder.path_of(LOCK)}, held by {holder}",
                 "try again; if that process hangs, end it, which frees the lock",
             )
         time.sleep(random.uniform(pause / 2, pause))  # noqa: S311

@@ -190,7 +190,7 @@ class Log:
             self._write(b"".join(lines), head)
         except OSError as error:
             raise StoreUnavailable(
-                f"guard cannot write {self._folder.named(LIVE)}: {error.strerror}; it recorded nothing",
+                f"guard cannot write {self._folder.path_of(LIVE)}: {error.strerror}; it recorded nothing",
                 "free some space or check the disk, then try again",
             ) from error
         return entries
@@ -225,7 +225,7 @@ class Log:
         if size > head.offset:
             for _entry in self.entries(head):
                 raise StoreUnavailable(
-                    f"another process wrote to {self._folder.named(LIVE)} while guard held its lock",
+                    f"another process wrote to {self._folder.path_of(LIVE)} while guard held its lock",
                     "try again, and never delete the lock file",
                 )
             os.ftruncate(self._writer, head.offset)
@@ -247,7 +247,8 @@ class Log:
             sync_data(self._writer)
         except OSError as error:
             raise StoreUnavailable(
-                f"guard cannot sync {self._folder.named(LIVE)}: {error.strerror}", "check the disk"
+                f"guard cannot sync {self._folder.path_of(LIVE)}: {error.strerror}",
+                "check the disk",
             ) from error
 
     def seal(self, head: Position) -> Position:
@@ -262,7 +263,7 @@ class Log:
             self._folder.sync()
         except OSError as error:
             raise StoreUnavailable(
-                f"guard cannot seal {self._folder.named(LIVE)}: {error.strerror}", "try again"
+                f"guard cannot seal {self._folder.path_of(LIVE)}: {error.strerror}", "try again"
             ) from error
         return Position(head.segment + 1, 0, head.seq, head.hash)
 

@@ -160,7 +160,7 @@ class _Audit:
     def _find(self, file: str, place: str, problem: str, hint: str | None) -> None:
         self._findings.append(Finding(file=file, place=place, problem=problem, hint=hint))
 
-    def _behind(self) -> Iterator[str]:
+    def _list_behind(self) -> Iterator[str]:
         if self._broken:
             return
         for path, fold in self._replay.folds.items():
@@ -175,7 +175,7 @@ class _Audit:
             records=position.seq,
             head=position.hash,
             views=len(self._bytes),
-            behind=tuple(sorted(self._behind())),
+            behind=tuple(sorted(self._list_behind())),
             torn_bytes=0 if self._broken else self._log.torn_bytes(position),
             findings=tuple(self._findings),
         )

@@ -52,14 +52,14 @@ class ViewFiles:
         path = kind.path(key)
         document = self._own_document(kind, key)
         if document is None:
-            return self._lost(kind, key, mark, recent)
+            return self._recover(kind, key, mark, recent)
         fold: Fold[D] = kind.fold(key)
         fold.restore(document)
         start = self._current_up_to(kind, key, document.position(), mark)
         if recent is not None and recent.base <= start:
             entries: Iterable[LogEntry] = recent.entries
         else:
-            entries = self._log.entries(self._spared_by(mark, kind.needles(key), start))
+            entries = self._log.entries(self._skip_to_mark(mark, kind.needles(key), start))
         for entry in entries:
             if path in touched_paths(entry.event):
                 apply_to(fold, entry)
@@ -76,7 +76,7 @@ class ViewFiles:
         return None
 
     def _note_recovery(self, path: str, problem: str, reason: str) -> None:
-        self._notice(f"{self._folder.named(path)} {problem}; guard folds it again from the log")
+        self._notice(f"{self._folder.path_of(path)} {problem}; guard folds it again from the log")
         self.recovered[path] = reason
 
     def _current_up_to(
@@ -88,7 +88,7 @@ class ViewFiles:
             return Position(kept.log.segment + 1, 0, kept.seq, kept.log.hash)
         return own
 
-    def _spared_by(
+    def _skip_to_mark(
         self, mark: Position | None, needles: tuple[bytes, ...], start: Position
     ) -> Position:
         # The mark spares much of the rest. It is not believed where the log itself speaks of the view after the
@@ -97,7 +97,7 @@ class ViewFiles:
             return start
         return start if self._log.mentions(needles, start, mark) else mark
 
-    def _lost(
+    def _recover(
         self, kind: ViewKind[D, Any], key: str, mark: Position | None, recent: Recent | None
     ) -> Fold[D] | None:
         # A view without a usable file: none was written yet, or it was deleted or damaged.
@@ -164,7 +164,7 @@ class ViewFiles:
             return unseal(data, document)
         except NewerView as error:
             raise StateProblem(
-                f"{self._folder.named(path)}: {error}; a newer guard wrote it",
+                f"{self._folder.path_of(path)}: {error}; a newer guard wrote it",
                 "upgrade guard; this guard changed nothing",
             ) from None
         except OlderView:

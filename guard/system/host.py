@@ -62,26 +62,26 @@ def compare_hosts(recorded: Host | None, now: Host) -> HostRelation:
     if recorded is None:
         return "unknown"
     if recorded.boot_id is None or now.boot_id is None:
-        return _without_boot(recorded, now)
+        return _compare_without_boot(recorded, now)
     if recorded.boot_id != now.boot_id:
-        return "restarted" if _same_machine(recorded, now) else "elsewhere"
+        return "restarted" if _is_same_machine(recorded, now) else "elsewhere"
     if recorded.pid_namespace == now.pid_namespace:
         return "here"
     are_known = recorded.pid_namespace is not None and now.pid_namespace is not None
     return "elsewhere" if are_known else "unknown"
 
 
-def _without_boot(recorded: Host, now: Host) -> HostRelation:
+def _compare_without_boot(recorded: Host, now: Host) -> HostRelation:
     # A machine that never tells its boot is known by its own id; starts of processes tell the restarts.
     if recorded.machine is None or now.machine is None:
         return "unknown"
     if recorded.machine != now.machine:
         return "elsewhere"
     silent = recorded.boot_id is None and now.boot_id is None
-    return "here" if silent and _same_machine(recorded, now) else "unknown"
+    return "here" if silent and _is_same_machine(recorded, now) else "unknown"
 
 
-def _same_machine(recorded: Host, now: Host) -> bool:
+def _is_same_machine(recorded: Host, now: Host) -> bool:
     # Copied machines share their id, so the name must be the same too; a container is not its machine.
     return recorded.machine is not None and (
         (recorded.machine, recorded.name, recorded.pid_namespace)

@@ -27,7 +27,7 @@ class Folder:
         self.descriptor = descriptor
         self.path = path
 
-    def named(self, name: str) -> str:
+    def path_of(self, name: str) -> str:
         """Return the path of an entry, for messages."""
         return f"{self.path}/{name}"
 
@@ -82,8 +82,8 @@ class Folder:
                 os.mkdir(name, 0o700, dir_fd=self.descriptor)
             return self.child(name)
         except OSError as error:
-            raise _refusal(self.named(name), error) from None
-        return self._check(descriptor, self.named(name))
+            raise _refusal(self.path_of(name), error) from None
+        return self._check(descriptor, self.path_of(name))
 
     def open_file(self, name: str, flags: int = os.O_RDONLY) -> int:
         """Open a regular, singly linked file of ours; FileNotFoundError if there is none."""
@@ -92,14 +92,14 @@ class Folder:
         except FileNotFoundError:
             raise
         except OSError as error:
-            raise _refusal(self.named(name), error) from None
+            raise _refusal(self.path_of(name), error) from None
         try:
             status = os.fstat(descriptor)
             if not stat.S_ISREG(status.st_mode):
-                raise _not_ours(self.named(name), "is not a regular file")
+                raise _distrust_error(self.path_of(name), "is not a regular file")
             if status.st_nlink > 1:
-                raise _not_ours(self.named(name), "has a second hard link")
-            _refuse_foreign(status, self.named(name))
+                raise _distrust_error(self.path_of(name), "has a second hard link")
+            _refuse_foreign(status, self.path_of(name))
         except GuardError:
             close(descriptor)
             raise
@@ -251,12 +251,12 @@ def _make_folder(path: Path) -> None:
 
 def _refuse_foreign(status: os.stat_result, path: str) -> None:
     if status.st_uid != os.geteuid():
-        raise _not_ours(path, f"belongs to user {status.st_uid}")
+        raise _distrust_error(path, f"belongs to user {status.st_uid}")
     if status.st_mode & 0o022:
-        raise _not_ours(path, "can be written by other users")
+        raise _distrust_error(path, "can be written by other users")
 
 
-def _not_ours(path: str, what: str) -> StateProblem:
+def _distrust_error(path: str, what: str) -> StateProblem:
     return StateProblem(
         f"{path} {what}, so guard does not trust it",
         "find out which program changed it, fix or move it, then run `guard verify`",
@@ -265,11 +265,11 @@ def _not_ours(path: str, what: str) -> StateProblem:
 
 def _refusal(path: str, error: OSError) -> GuardError:
     if error.errno == errno.ELOOP:
-        return _not_ours(path, "is a symbolic link")
+        return _distrust_error(path, "is a symbolic link")
     if error.errno == errno.ENOTDIR:
-        return _not_ours(path, "is not a folder, or is a symbolic link")
+        return _distrust_error(path, "is not a folder, or is a symbolic link")
     if error.errno in (errno.EISDIR, errno.ENXIO):
-        return _not_ours(path, "is not a regular file")
+        return _distrust_error(path, "is not a regular file")
     return StoreUnavailable(f"guard cannot open {path}: {error.strerror}", "run `guard doctor`")
 
 

@@ -188,7 +188,7 @@ class ProcessTree:
         """Return those that run now, with what they have started since the last look."""
         stats = _stats()
         self._add_descendants(stats)
-        return [stats[pid] for pid in sorted(self._alive(stats))]
+        return [stats[pid] for pid in sorted(self._find_alive(stats))]
 
     def ask_to_end(self) -> None:
         # Those that are stopped have to go on to hear it.
@@ -229,14 +229,14 @@ class ProcessTree:
         for process in living:
             _signal(process, signal.SIGKILL)
 
-    def _alive(self, stats: Mapping[int, Stat]) -> set[int]:
+    def _find_alive(self, stats: Mapping[int, Stat]) -> set[int]:
         known = self._known.items()
         return {pid for pid, start in known if pid in stats and stats[pid].start == start}
 
     def _add_descendants(self, stats: Mapping[int, Stat]) -> None:
         # A group that guard or its caller is in, too, as in a pipeline, is not the agent's own.
         not_its_own = _memberships(stats, self._spared)
-        found = more = self._alive(stats)
+        found = more = self._find_alive(stats)
         while more:
             self._led |= more - not_its_own
             held = _memberships(stats, found) & self._led

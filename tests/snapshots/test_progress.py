@@ -78,8 +78,8 @@ def test_how_far_it_is_is_said_as_often_as_it_can_be_read(
     live = Live(quiet=False)
     live._terminal = True
     for number in range(10_000):
-        live.far(f"saving; {number} files")
-    live.far("reading back")
+        live.show_progress(f"saving; {number} files")
+    live.show_progress("reading back")
     live.clear()
     shown = capfd.readouterr().err.split("\r")
     assert shown[1] == "guard: saving; 0 files"
