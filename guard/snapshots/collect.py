@@ -155,13 +155,13 @@ class SnapshotDraft:
         """List tracked files in folders that the walk passed over: they are the user's work."""
         passed_over = self.walk.not_needed
         try:
-            list_tracked = self._put_aside.index.list_tracked(sorted(passed_over))
+            tracked = self._put_aside.index.list_tracked(sorted(passed_over))
         except StoreUnavailable as error:
             if self._project.deadline.has_passed():
                 raise
             self._unread_of_git[b".git/index"] = error.message
             return set()
-        paths = (entry.path for entry in list_tracked if entry.mode != GITLINK)
+        paths = (entry.path for entry in tracked if entry.mode != GITLINK)
         return {
             path for path in paths if any(folder in passed_over for folder in folders_above(path))
         }
