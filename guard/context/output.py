@@ -81,8 +81,9 @@ class Output:
         return sys.stdout is not None and sys.stdout.isatty() and not dumb
 
     def failure(self, message: str, hint: str | None) -> None:
-        # "guard cannot …" is a whole sentence in JSON; here the line begins with the name already.
-        say(f"guard: {escape(message.removeprefix('guard '))}")
+        # A message may be a whole sentence, "guard cannot …"; the line begins with the name already.
+        text = message.removeprefix("guard ") if message.startswith("guard cannot ") else message
+        say(f"guard: {escape(text)}")
         if hint:
             say(f"hint: {escape(hint)}")
 

@@ -344,7 +344,7 @@ def test_lock_timeout_is_how_long_guard_waits_for_another(
         words = ("--workspace", workspace, "agent", "spawn", "--task", "T1", "--agent", "a2")
         result = run(*words, env={"GUARD_STORE__LOCK_TIMEOUT_SECONDS": limit})
     assert (result.code, result.out) == (6, "")
-    assert f"guard: waited {limit} s for the lock " in result.err
+    assert f"guard waited {limit} s for the lock " in result.err
     assert f", held by pid {os.getpid()}" in result.err
 
 
