@@ -81,9 +81,7 @@ class Output:
         return sys.stdout is not None and sys.stdout.isatty() and not dumb
 
     def failure(self, message: str, hint: str | None) -> None:
-        # A message may be a whole sentence, "guard cannot …"; the line begins with the name already.
-        text = message.removeprefix("guard ") if message.startswith("guard cannot ") else message
-        say(f"guard: {escape(text)}")
+        say(f"guard: {escape(message)}")
         if hint:
             say(f"hint: {escape(hint)}")
 

@@ -36,7 +36,7 @@ def open_root(root: Path, flags: int = _ROOT) -> int:
         return os.open(root, flags)
     except OSError as error:
         raise RepositoryProblem(
-            f"guard cannot open the work tree {root}: {error.strerror}",
+            f"cannot open the work tree {root}: {error.strerror}",
             "restore the folder, or name another work tree with --repo",
         ) from None
 

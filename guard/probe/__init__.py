@@ -49,7 +49,7 @@ def _cli(question: ProbeQuestion) -> Cli:
         )
     if question.agent not in AGENTS:
         raise WrongUsage(
-            f"guard cannot ask an agent {question.agent!r}", f"name one of {', '.join(AGENTS)}"
+            f"cannot ask an agent {question.agent!r}", f"name one of {', '.join(AGENTS)}"
         )
     if question.model and not _MODEL.fullmatch(question.model):
         raise WrongUsage(

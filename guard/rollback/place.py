@@ -46,7 +46,7 @@ def lock_rollbacks(workspace: Path) -> Iterator[int]:
         descriptor = os.open(path, _OPEN_LOCK, 0o600)
     except OSError as error:
         raise StoreUnavailable(
-            f"guard cannot open {path}: {error.strerror}", "run `guard doctor`"
+            f"cannot open {path}: {error.strerror}", "run `guard doctor`"
         ) from None
     try:
         deadline = time.monotonic() + _PATIENCE_SECONDS

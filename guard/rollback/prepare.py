@@ -212,7 +212,7 @@ def _prepare(project: Project, own: Project, orders: Sequence[RevertOrder]) -> P
     if against:
         raise RollbackStopped(
             "dirty",
-            f"guard cannot change {plural(len(against), 'file')}: {_name_paths(against)}",
+            f"cannot change {plural(len(against), 'file')}: {_name_paths(against)}",
             "commit, move or restore them first",
             [path_line(path) for path in sorted(against)[:MOST_NAMED]],
         )
@@ -236,7 +236,7 @@ def _refuse_rewritten(own: Project, order: RevertOrder, head: str) -> None:
 def _conflict_error(order: RevertOrder, conflicts: Sequence[bytes]) -> RollbackStopped:
     return RollbackStopped(
         "conflict",
-        f"guard cannot revert task {order.name}: later changes conflict in "
+        f"cannot revert task {order.name}: later changes conflict in "
         + _name_paths(dict.fromkeys(conflicts, "")),
         "revert it yourself with `git revert`, or first roll back what was built on it",
         [path_line(path) for path in conflicts[:MOST_NAMED]],

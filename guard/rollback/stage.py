@@ -152,7 +152,7 @@ def list_under_way(journals: Path) -> list[StagedRollback]:
             continue
         except OSError as error:
             raise StoreUnavailable(
-                f"guard cannot read {folder / _JOURNAL}: {error.strerror}", "make it readable"
+                f"cannot read {folder / _JOURNAL}: {error.strerror}", "make it readable"
             ) from None
         try:
             found.append(StagedRollback(folder, parse_document(RollbackJournal, data)))

@@ -118,7 +118,7 @@ def _top(objects: Objects, reference: Reference) -> list[TreeEntry]:
         return objects.tree(f"{reference.commit}^{{tree}}")
     except ObjectUnreadable as error:
         raise StateProblem(
-            f"guard cannot read snapshot {reference.id}: {error}",
+            f"cannot read snapshot {reference.id}: {error}",
             "list the others with `guard snapshots`; guard changed nothing",
         ) from None
 

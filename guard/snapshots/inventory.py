@@ -71,7 +71,7 @@ class Shelf:
         if answer.code != 0:
             place = escape(os.fspath(self.path))
             raise StateProblem(
-                fit_line(f"guard cannot read the snapshots in {place}: {answer.message}"),
+                fit_line(f"cannot read the snapshots in {place}: {answer.message}"),
                 f"run `git --git-dir={self.path} fsck`; guard changed nothing",
             )
         named = {ref.decode(): "" for ref in _BROKEN.findall(answer.stderr)}

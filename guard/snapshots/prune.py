@@ -161,6 +161,6 @@ def _call(
     if finished.code != 0:
         place = escape(os.fspath(shelf.path))
         raise StoreUnavailable(
-            fit_line(f"guard cannot prune the snapshots in {place}: {finished.message}"),
+            fit_line(f"cannot prune the snapshots in {place}: {finished.message}"),
             "guard deleted none that should stay; `guard snapshots` lists them",
         )

@@ -63,7 +63,7 @@ def make_empty_folder(path: Path, forbidden: frozenset[tuple[int, int]]) -> Path
         real.mkdir(mode=0o700, exist_ok=True)
     except OSError as error:
         raise WrongUsage(
-            f"guard cannot create {path}: {error.strerror}", "name another folder with --to"
+            f"cannot create {path}: {error.strerror}", "name another folder with --to"
         ) from None
     return real
 
@@ -76,7 +76,7 @@ def refuse_full_folder(path: Path) -> None:
         return
     except OSError as error:
         raise WrongUsage(
-            f"guard cannot open {path}: {error.strerror}", "name a new or an empty folder"
+            f"cannot open {path}: {error.strerror}", "name a new or an empty folder"
         ) from None
     if full:
         raise WrongUsage(f"{path} is not empty", "name a new or an empty folder, or use --in-place")

@@ -185,7 +185,7 @@ class Shadow:
 
 def snapshot_error(path: Path, why: str) -> StoreUnavailable:
     return StoreUnavailable(
-        fit_line(f"guard cannot write a snapshot to {escape(os.fspath(path))}: {why}"),
+        fit_line(f"cannot write a snapshot to {escape(os.fspath(path))}: {why}"),
         "guard changed nothing in the project; free some space or repair the workspace, then try again",
     )
 

@@ -190,7 +190,7 @@ class Log:
             self._write(b"".join(lines), head)
         except OSError as error:
             raise StoreUnavailable(
-                f"guard cannot write {self._folder.path_of(LIVE)}: {error.strerror}; it recorded nothing",
+                f"cannot write {self._folder.path_of(LIVE)}: {error.strerror}; nothing was recorded",
                 "free some space or check the disk, then try again",
             ) from error
         return entries
@@ -247,7 +247,7 @@ class Log:
             sync_data(self._writer)
         except OSError as error:
             raise StoreUnavailable(
-                f"guard cannot sync {self._folder.path_of(LIVE)}: {error.strerror}",
+                f"cannot sync {self._folder.path_of(LIVE)}: {error.strerror}",
                 "check the disk",
             ) from error
 
@@ -263,7 +263,7 @@ class Log:
             self._folder.sync()
         except OSError as error:
             raise StoreUnavailable(
-                f"guard cannot seal {self._folder.path_of(LIVE)}: {error.strerror}", "try again"
+                f"cannot seal {self._folder.path_of(LIVE)}: {error.strerror}", "try again"
             ) from error
         return Position(head.segment + 1, 0, head.seq, head.hash)
 

@@ -244,7 +244,7 @@ def _make_folder(path: Path) -> None:
         return
     except OSError as error:
         raise StoreUnavailable(
-            f"guard cannot create {path}: {error.strerror}",
+            f"cannot create {path}: {error.strerror}",
             "check the path and its permissions, or name another folder with --workspace",
         ) from None
 
@@ -270,7 +270,7 @@ def _refusal(path: str, error: OSError) -> GuardError:
         return _distrust_error(path, "is not a folder, or is a symbolic link")
     if error.errno in (errno.EISDIR, errno.ENXIO):
         return _distrust_error(path, "is not a regular file")
-    return StoreUnavailable(f"guard cannot open {path}: {error.strerror}", "run `guard doctor`")
+    return StoreUnavailable(f"cannot open {path}: {error.strerror}", "run `guard doctor`")
 
 
 def try_lock(descriptor: int, mode: int = fcntl.LOCK_EX) -> bool:

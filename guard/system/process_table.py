@@ -257,7 +257,7 @@ def _memberships(stats: Mapping[int, Stat], pids: Iterable[int]) -> set[int]:
 def _stats() -> dict[int, Stat]:
     stats = {stat.pid: stat for stat in list_processes()}
     if os.getpid() not in stats:
-        raise Refused("guard cannot list the processes of this machine", "check /proc, or ps")
+        raise Refused("cannot list the processes of this machine", "check /proc, or ps")
     return stats
 
 

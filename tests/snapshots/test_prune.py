@@ -88,7 +88,7 @@ def test_one_that_cannot_be_read_stays_and_so_does_all_that_it_may_need(
 ) -> None:
     first, second, _third = several(repository, workspace, range(3, 0, -1))
     lose(workspace, f"refs/guard/snapshot/{first}:manifest.json")
-    with pytest.raises(StoreUnavailable, match="guard cannot prune"):
+    with pytest.raises(StoreUnavailable, match="cannot prune"):
         pruned(workspace)
     assert f"refs/guard/snapshot/{first}" in refs(workspace)
     assert f"refs/guard/snapshot/{second}" not in refs(workspace)
@@ -165,7 +165,7 @@ def test_trouble_does_not_spoil_the_snapshot_before_it(workspace: Path) -> None:
     found = prune_if_worth_it(workspace, os.environ, ONE, now=NOW, time_limit=TIME_LIMIT)
     assert (found.ids, found.freed_bytes) == ((), 0)
     assert found.left
-    assert "guard cannot read the snapshots in " in found.left
+    assert "cannot read the snapshots in " in found.left
 
 
 def test_without_a_shadow_there_is_nothing_to_do(workspace: Path) -> None:

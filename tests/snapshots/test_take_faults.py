@@ -206,7 +206,7 @@ def test_no_room_for_the_snapshot_is_an_error_that_says_so(
     victim = child(repository, workspace, LIMIT_FILE_SIZE)
     _, trouble = victim.communicate()
     assert victim.returncode != 0
-    assert "StoreUnavailable: guard cannot write a snapshot" in trouble
+    assert "StoreUnavailable: cannot write a snapshot" in trouble
     assert f"signal {signal.SIGXFSZ}" in trouble
     assert (fingerprint(repository / ".git"), contents(repository)) == (before, project)
     assert not list((workspace / "shadow.git").rglob("tmp_*"))
@@ -281,7 +281,7 @@ def test_a_workspace_that_cannot_be_written_is_an_error(repository: Path, worksp
     workspace.mkdir(mode=0o500)
     done = child(repository, workspace, WITHOUT_PRIVILEGE)
     _, trouble = done.communicate()
-    assert "StoreUnavailable: guard cannot write a snapshot" in trouble
+    assert "StoreUnavailable: cannot write a snapshot" in trouble
     assert "Permission denied" in trouble
 
 
