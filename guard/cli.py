@@ -1,6 +1,7 @@
 """The command group, the error boundary, and the only place that makes a clock."""
 
 import os
+import re
 import sys
 from importlib import import_module
 from pathlib import Path
@@ -15,6 +16,7 @@ from guard.errors import EXIT_CODES, GuardError, ReaderGone
 from guard.system.signals import interrupt_on_termination
 from guard.system.startup import prepare
 
+_OLDEST_BASH = (4, 4)
 COMMANDS = {
     "activity": "Show whether an agent is at work, with the signs, the score and the verdict.",
     "agent": "Keep the registries of agents: register, update, list, await and kill agents.",
@@ -126,9 +128,28 @@ def guard(
     )
 
 
+def _offer_completion() -> None:
+    """Replace click's completion for bash, which starts the first `bash` on PATH to learn its version."""
+    from click.shell_completion import BashComplete, ShellComplete, add_completion_class
+
+    from guard.system.processes import run_tool
+
+    class SafeBashComplete(BashComplete):
+        def source(self) -> str:
+            version = run_tool("bash", "--norc", "-c", 'echo "${BASH_VERSION}"').stdout
+            numbers = tuple(int(number) for number in re.findall(rb"\d{1,9}", version)[:2])
+            if numbers < _OLDEST_BASH:
+                say("completion needs bash 4.4 or newer, which is not found on PATH")
+            return ShellComplete.source(self)
+
+    add_completion_class(SafeBashComplete)
+
+
 def main() -> None:
     """Run guard and exit with its exit code."""
     prepare()
+    if "completion" in sys.argv[1:] or "_GUARD_COMPLETE" in os.environ:
+        _offer_completion()
     verbose = any(word.startswith("-v") or word == "--verbose" for word in sys.argv[1:])
     with interrupt_on_termination():
         code = _run_guarded(verbose)

@@ -34,6 +34,8 @@ class GuardError(Exception):
         super().__init__(message)
         self.message = message
         self.hint = hint
+        self.tells_of_snapshot = False
+        """Whether the message or the hint says where the work tree was saved, or why it could not be."""
 
 
 class ReaderGone(Exception):

@@ -1,17 +1,27 @@
 """Read, check and rebuild the log and its views."""
 
 import json
+import os
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 from guard.context.ids import new_id
 from guard.context.invocation import Invocation
+from guard.context.workspace import ensure as prepare_place
+from guard.context.workspace import is_workspace
+from guard.core.base.text import fit_line, plural, utf8_text
 from guard.core.check.events import CheckMade
-from guard.core.log.events import BaseEvent
+from guard.core.iteration.baseline import BASELINE
+from guard.core.log.events import BaseEvent, LogRestarted
 from guard.core.log.record import RECORD_VERSION, START
-from guard.core.log.reports import RebuildReport, VerifyReport
+from guard.core.log.reports import Finding, InitReport, RebuildReport, VerifyReport
 from guard.core.metrics.report import MetricsReport
-from guard.errors import GuardError, Refused, WrongUsage
+from guard.errors import GuardError, Refused, StateProblem, WrongUsage
+from guard.snapshots.shadow import SHADOW_FOLDER
+from guard.store.log import LIVE
+from guard.store.segments import BrokenLog
+from guard.system.private_files import Folder, free_path
 
 
 class LogReader:
@@ -44,11 +54,29 @@ def verify(guard: Invocation) -> VerifyReport:
     except GuardError as error:
         guard.output.warn(f"cannot compare the log with the snapshots: {error.message}")
         anchors = []
-    return guard.store.verify(anchors)
+    report = guard.store.verify(anchors)
+    lost = () if not report.ok else tuple(_find_lost_snapshots(guard))
+    return report.model_copy(
+        update={"ok": report.ok and not lost, "findings": (*report.findings, *lost)}
+    )
+
+
+def _find_lost_snapshots(guard: Invocation) -> Iterator[Finding]:
+    from guard.snapshots.last_resort import has_snapshot
+
+    for key, baseline in guard.store.views(BASELINE).items():
+        if baseline.kept is not None and not has_snapshot(guard, baseline.kept):
+            yield Finding(
+                file=SHADOW_FOLDER,
+                place=f"work tree {key}",
+                problem="the snapshot of the work tree from before the iteration is gone, or cannot be trusted",
+                hint="find out which program deleted it; `guard check` judges the iteration without it",
+            )
 
 
 def rebuild(guard: Invocation, *, salvage: bool) -> RebuildReport:
     """Make every view again from the log; with `salvage`, from the records before the damage."""
+    guard.store.refuse_lost_log()
     if not guard.workspace.path.is_dir():
         raise WrongUsage(
             f"there is no workspace at {guard.workspace.path}",
@@ -56,6 +84,69 @@ def rebuild(guard: Invocation, *, salvage: bool) -> RebuildReport:
         )
     store = guard.store
     return store.salvage(guard.clock.now(), new_id()) if salvage else store.rebuild()
+
+
+def restart(guard: Invocation) -> InitReport:
+    """Begin a new log in place of one that is gone; what is left of the old one is kept under other names."""
+    path = guard.workspace.path
+    file = utf8_text(path / LIVE)
+    why = _find_loss(guard)
+    if why is None:
+        return InitReport(file=file, action="kept")
+    supervisor = guard.log_keeper.find_supervisor()
+    if supervisor is not None:
+        raise Refused(
+            f"guard (pid {supervisor}) is running this agent, and its log is not the agent's to replace",
+            "run the command yourself when the agent has ended",
+        )
+    known = guard.log_keeper.find_known()
+    if os.path.lexists(path) and not _is_workspace(path):
+        path.rename(free_path(path))
+    guard.log_keeper.forget()
+    guard.forget_store()
+    event = LogRestarted(
+        at=guard.clock.now(),
+        id=new_id(),
+        why=fit_line(why),
+        known_records=known.seq if known else None,
+        known_head=known.hash if known else None,
+        known_at=known.at if known else None,
+        set_aside=(),
+    )
+    # Without a look for the old log, which is known to be gone.
+    prepare_place(guard.workspace, guard.environ)
+    guard.store.restart(event)
+    return InitReport(file=file, action="restarted")
+
+
+def _is_workspace(path: Path) -> bool:
+    try:
+        folder = Folder.open(path)
+    except StateProblem:
+        return False
+    if folder is None:
+        return False
+    with folder:
+        return is_workspace(folder)
+
+
+def _find_loss(guard: Invocation) -> str | None:
+    """Say why the log counts as gone; None if no log was ever here. Refuse if there is one."""
+    try:
+        guard.store.refuse_lost_log()
+        records = sum(1 for _ in guard.store.entries())
+    except BrokenLog as error:
+        if error.newer or error.seq > 1 or error.file != LIVE:
+            raise
+        return error.message
+    except StateProblem as error:
+        return error.message
+    if records:
+        raise Refused(
+            f"the log {guard.workspace.path / LIVE} is there, with {plural(records, 'record')}",
+            "`guard verify` checks it; `guard rebuild --salvage` goes on after damage",
+        )
+    return None
 
 
 def count_metrics(guard: Invocation) -> MetricsReport:

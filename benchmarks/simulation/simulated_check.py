@@ -18,7 +18,12 @@ from guard.core.iteration.events import DirtyFile
 from guard.core.probe.answer import ProbeResult
 from guard.core.snapshots.snapshot import Rescue, Snapshot
 from guard.core.work.count import Work, count_work
-from guard.core.work.leftovers import files_changed_since, find_leftovers, paths_with_users_work
+from guard.core.work.leftovers import (
+    files_changed_since,
+    find_leftovers,
+    has_changed,
+    paths_with_users_work,
+)
 from guard.git.dirty import Dirty
 from guard.iteration.attribution import LeftByIteration
 
@@ -87,6 +92,9 @@ class SimulatedCheck(Check):
         self._world.advance(self._random.uniform(0.1, 3))
         return self._world.rescue({file.path for file in self._found.files})
 
+    def _scan_commits(self) -> None:
+        """Made-up commits have no content."""
+
 
 @dataclass(frozen=True)
 class SimulatedKeeper(WorkKeeper):
@@ -96,6 +104,9 @@ class SimulatedKeeper(WorkKeeper):
 
     def shared_with_user(self, left: tuple[DirtyFile, ...]) -> dict[str, str]:
         return dict.fromkeys(paths_with_users_work(self.world.before, left), "mixed")
+
+    def is_new(self, left: tuple[DirtyFile, ...]) -> bool:
+        return has_changed(self.world.before, left)
 
     def keep_lost(self, work: Work) -> None:
         """What was thrown away is there to be found again in any case."""

@@ -18,6 +18,8 @@ from guard.core.agents.agent import ACTIVE
 from guard.core.agents.registry import AGENT_REGISTRY
 from guard.core.agents.report import AgentsReport, ListedAgent
 from guard.core.base.fast_models import entry_from
+from guard.core.check.last_check import LAST_CHECK
+from guard.core.check.warnings import CHECK_WARNINGS, list_warnings
 from guard.hooks.ingest import ingest_hooks
 
 _THREADS = 4
@@ -42,6 +44,19 @@ def survey(
         tasks=tuple(entry_from(TaskLine, registry) for registry in registries),
         agents=tuple(agents),
         outage=outage,
+        warnings=_list_check_warnings(guard),
+    )
+
+
+def _list_check_warnings(guard: Invocation) -> tuple[str, ...]:
+    """Return what the newest check of each work tree warned of."""
+    found = guard.store.views(CHECK_WARNINGS)
+    checks = guard.store.views(LAST_CHECK) if found else {}
+    return tuple(
+        f"iteration {known.iteration} of run {known.run}: {sentence}"
+        for key, known in found.items()
+        if known.is_of(checks.get(key))
+        for sentence in list_warnings(known.secrets, known.not_scanned, known.held_back)
     )
 
 

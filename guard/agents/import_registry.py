@@ -45,7 +45,7 @@ def import_agents(guard: Invocation, file: Path, task_id: str | None) -> ImportR
             )
             events += [event, *counts.transitions(event, None)]
         if events:
-            keep = guard.lenient_settings.registry.keep_finished
+            keep = guard.config.settings.registry.keep_finished
             events = [*retention_events(change, now, keep), *events]
         change.append(*events)
     return ImportReport(

@@ -68,7 +68,7 @@ def spawn_agent(
         agent_id=agent_id,
         agent_type=agent_type,
         message=message,
-        keep_finished=guard.lenient_settings.registry.keep_finished,
+        keep_finished=guard.config.settings.registry.keep_finished,
         place=_find_place(guard, place, None),
         ground=current_ground(guard),
     )
@@ -103,7 +103,7 @@ def update_agent(
         replace(update, message=message, incarnation=incarnation),
         place=_find_place(guard, place, agent),
         validation=validation,
-        strict=strict or guard.lenient_settings.claims.strict,
+        strict=strict or guard.config.settings.claims.strict,
     )
 
 
@@ -174,6 +174,7 @@ def _change_of(
 
 def _is_new(guard: Invocation) -> bool:
     # A report of an unregistered agent must not create a workspace.
+    guard.store.refuse_lost_log()
     return not guard.workspace.path.exists()
 
 

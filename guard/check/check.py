@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from guard.check.save import WorkKeeper, rescue_site
 from guard.check.subject import CheckSubject
 from guard.check.taskfile import count_open_tasks
+from guard.core.base.paths import unspell
 from guard.core.base.text import plural
 from guard.core.check.events import MOST_LOOKS
 from guard.core.check.evidence import MOST_LIVING, Evidence, Living, Policy
@@ -21,8 +22,9 @@ from guard.core.check.last_check import LastCheck
 from guard.core.check.report import CheckResult
 from guard.core.probe.answer import ProbeResult
 from guard.core.snapshots.snapshot import Rescue, Snapshot
-from guard.core.work.count import count_work
-from guard.core.work.leftovers import count_replaced, find_leftovers
+from guard.core.work.count import count_work, new_commits
+from guard.core.work.history import History
+from guard.core.work.leftovers import find_leftovers, find_replaced
 from guard.errors import RepositoryProblem
 from guard.git.dirty import Dirty
 from guard.git.history import read_history
@@ -35,6 +37,7 @@ from guard.team import TeamWatch
 
 if TYPE_CHECKING:
     from guard.check.leftovers import Leftovers
+    from guard.rescue.scan_commits import CommitScan
 
 _PAUSE_SECONDS = 0.2
 _NOTHING_BEFORE = (
@@ -69,6 +72,7 @@ class Check:
         self._keeper = WorkKeeper(self.subject)
         self._found = LeftByIteration(Dirty((), {}), (), self.subject.aside)
         self._away = self.subject.away
+        self._history = History()
 
     @property
     def waited_before(self) -> float:
@@ -132,7 +136,8 @@ class Check:
     def _gather(self) -> Evidence:
         subject, baseline, git = self.subject, self.subject.baseline, self.subject.git
         self._stamp = head_and_refs_stamp(subject.repository)
-        work = count_work(read_history(git, baseline, subject.other_refs()))
+        self._history = read_history(git, baseline, subject.other_refs())
+        work = count_work(self._history)
         self._found = left_by_iteration(git, baseline, aside=self._found.aside, away=self._away)
         self._away = ()  # From the first look on this guard is watching.
         dirty, aside = self._found.dirty.files, self._found.aside
@@ -165,8 +170,8 @@ class Check:
             yield _NOTHING_BEFORE
         if found.aside:
             yield f"{plural(len(found.aside), 'file')} changed while no guard was watching: taken for the user's"
-        if count_replaced(baseline.dirty, found.dirty.files) and baseline.kept:
-            yield f"the user's work from before the iteration is safe: {baseline.kept}"[:512]
+        replaced = find_replaced(baseline.dirty, found.dirty.files)
+        yield from self._keeper.tell_what_is_kept(replaced) if replaced else ()
 
     def _remember(self, evidence: Evidence, decision: Verdict | Step) -> None:
         # Of looks that led to a wait one after another only the newest is kept.
@@ -255,6 +260,7 @@ class Check:
     def _result(self, verdict: Verdict, evidence: Evidence, elapsed: float) -> CheckResult:
         left = self._found.files
         shared = self._keeper.shared_with_user(left) if left else {}
+        scan = self._scan_commits()
         return CheckResult(
             verdict=verdict,
             evidence=evidence,
@@ -264,7 +270,23 @@ class Check:
             left=tuple(file for file in left if file.path not in shared),
             aside=tuple(sorted(self._found.aside)),
             elapsed_seconds=elapsed,
+            is_new=self._keeper.is_new(left),
+            secrets=tuple(scan.secrets) if scan is not None else (),
+            not_scanned=tuple(scan.not_scanned) if scan is not None else (),
         )
+
+    def _scan_commits(self) -> "CommitScan | None":
+        subject, commits = self.subject, new_commits(self._history)
+        baseline, allowed = subject.baseline, subject.settings.rescue.allow_secrets
+        files = self._found.dirty.files
+        nested = [unspell(file.path) for file in files if file.kind == "repository"]
+        if not (commits or nested or (subject.repository.git_dir / "modules").is_dir()):
+            return None
+        from guard.rescue.scan_commits import scan_commits, scan_nested
+
+        scan = scan_commits(subject.git, commits, baseline.head, allowed)
+        scan.add(scan_nested(subject.git, nested, baseline, allowed))
+        return scan
 
 
 def _span(seconds: float) -> str:

@@ -25,6 +25,7 @@ from guard.rescue import rescue
 from guard.rescue.order import Orders
 from guard.rescue.users_program import ExpectedCommits, UsersProgram
 from guard.system.processes import run
+from guard.system.programs import search_program
 
 _PLANNING_SHARE = 0.25
 """Of the time for the whole rescue: the commits are still to be made then."""
@@ -139,17 +140,16 @@ class Leftovers:
 
     def _find_program(self) -> list[str]:
         # A program that lies in the work tree is found only by its path.
-        from guard.probe.environment import find_program, probe_environment
-
         root, command = self.subject.repository.root, self.settings.rescue.command
         try:
             name, *words = shlex.split(command)
         except ValueError as error:
             raise _NoProgram(f"the rescue command cannot be split into words ({error})") from None
-        program = find_program(name, probe_environment(self.subject.environ, root), root)
-        if program is None:
-            raise _NoProgram(f"there is no rescue command {name!r}")
-        return [program, *words]
+        search = search_program(name, self.subject.environ, root)
+        if search.program is None:
+            where = f": {search.problem}" if search.refused else ""
+            raise _NoProgram(f"there is no rescue command {name!r}{where}")
+        return [search.program, *words]
 
     def _commit_by_program(self, argv: list[str]) -> Rescue:
         """Run the user's program; it is judged by its commits against a snapshot from before, not by what it prints."""
@@ -162,6 +162,7 @@ class Leftovers:
                 environ={**subject.environ, "GUARD_RESCUE": subject.iteration.mark},
                 time_limit=limit,
                 cwd=subject.repository.root,
+                chosen=True,
             )
         except OSError as error:
             raise _NoProgram(f"the rescue command does not start: {error.strerror}") from None

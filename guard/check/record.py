@@ -10,7 +10,7 @@ from guard.agents import registry
 from guard.check.check import Check
 from guard.check.subject import CheckSubject
 from guard.core.agents.agent import BY_VERDICT
-from guard.core.check.events import CheckMade
+from guard.core.check.events import CheckMade, CheckWarned
 from guard.core.check.evidence import Policy
 from guard.core.check.holders import is_holding
 from guard.core.check.report import CheckResult
@@ -39,6 +39,7 @@ def record(check: Check, result: CheckResult, feeds: Feeds) -> None:
         if result.rescue is not None:
             change.append(_rescue_event(subject, now, result.rescue))
         change.append(_check_event(subject, now, result, check.policy, is_supervised))
+        change.append(*_warning_events(subject, now, result))
         opened = run.find_open(iteration.run, iteration.number) if run is not None else None
         if not _ends_iteration(check, result, opened, is_supervised):
             return
@@ -98,10 +99,13 @@ def _end_iteration(
 
 def _feed_breaker(change: Change, subject: CheckSubject, result: CheckResult) -> None:
     output, verdict = result.evidence.output, result.verdict
+    # To the breaker a fault of guard's own is an error without a name: it counts for nothing.
+    by_guard = result.is_held_up_by_guard
+    usual = "" if by_guard else verdict.reason
     outcome = breaker.Outcome(
-        status=verdict.status,
-        reason=verdict.reason,
-        fingerprint=(output.fingerprint if output else None) or verdict.reason,
+        status="error" if by_guard else verdict.status,
+        reason="rescue_refused" if by_guard else verdict.reason,
+        fingerprint=(output.fingerprint if output else None) or usual,
         denied=output is not None and output.outcome == "denied",
         rescued=bool(result.rescue and result.rescue.commits and not result.rescue.branch),
         head=result.evidence.work.head or EMPTY,
@@ -136,6 +140,20 @@ def _check_event(
         aside=result.aside,
         policy=policy.model_dump(mode="json"),
         looks=tuple(look.model_dump(mode="json") for look in result.looks),
+    )
+
+
+def _warning_events(
+    subject: CheckSubject, now: datetime, result: CheckResult
+) -> tuple[CheckWarned, ...]:
+    held = result.rescue.held_back if result.rescue is not None else ()
+    if not (result.secrets or result.not_scanned or held):
+        return ()
+    fields = event_fields(subject.guard, subject.iteration, now)
+    return (
+        CheckWarned(
+            **fields, secrets=result.secrets, not_scanned=result.not_scanned, held_back=held
+        ),
     )
 
 

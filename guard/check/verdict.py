@@ -1,5 +1,6 @@
 """Give a verdict on an iteration: prepare the check, make it, record it and report it."""
 
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -10,25 +11,28 @@ from guard.check.check import Check
 from guard.check.record import Feeds, record, record_rescue
 from guard.check.subject import CheckSubject
 from guard.context.invocation import Invocation
+from guard.context.workspace import refuse_damaged_index
 from guard.core.check.evidence import Cutoff
 from guard.core.check.judge import Verdict
 from guard.core.check.last_check import LastCheck
 from guard.core.check.report import CheckReport, CheckResult, check_report
 from guard.core.classify import Classification
-from guard.core.snapshots.snapshot import Occasion
-from guard.errors import GuardError, RepositoryProblem
+from guard.core.iteration.events import BaselineSnapshotLost
+from guard.errors import GuardError, RepositoryProblem, StateProblem
 from guard.hooks.git.commits import find_missed_commits
 from guard.iteration.attribution import Away
 from guard.iteration.current import (
     CheckTerms,
     Iteration,
     current_iteration,
+    event_fields,
     last_check,
     watch_processes,
 )
 from guard.iteration.kept_output import KeptOutput, classify_kept_output, unwatched_since
 from guard.iteration.process_watch import ProcessWatch
-from guard.snapshots.take import keep
+from guard.snapshots.last_resort import add_snapshot, has_snapshot, saves_before_abort
+from guard.snapshots.shadow import SHADOW_FOLDER, refuse_untrusted
 from guard.team import TeamWatch
 
 if TYPE_CHECKING:
@@ -54,6 +58,7 @@ class Observation:
         return cls(watch, classify_kept_output(guard, iteration), alone=alone)
 
 
+@saves_before_abort
 def check(guard: Invocation, terms: CheckTerms) -> CheckReport:
     guard.prepare_workspace()  # A snapshot may be the first thing that goes there.
     iteration = current_iteration(guard, terms)
@@ -71,8 +76,30 @@ def judge(
     beats = feeds_breaker != "never" and not seen.alone
     with _prepare(guard, iteration, terms, seen, beats=beats) as check:
         result = check.make()
+    _refuse_broken_state(check.subject)
     record(check, result, feeds_breaker)
     return _report(check.subject, result)
+
+
+def _refuse_broken_state(subject: CheckSubject) -> None:
+    """Raise before a verdict is given, if parts of the state are gone that the check itself did not need."""
+    guard, baseline = subject.guard, subject.baseline
+    refuse_damaged_index(guard.repository, guard.environ)
+    guard.store.refuse_lost_segments()
+    if os.path.lexists(guard.workspace.path / SHADOW_FOLDER):
+        refuse_untrusted(guard.workspace.path)
+    if baseline.kept is None or has_snapshot(guard, baseline.kept):
+        return
+    problem = StateProblem(
+        f"the snapshot from before the iteration is gone from {guard.workspace.path / SHADOW_FOLDER}",
+        "find out which program deleted it; the next command judges the iteration without it",
+    )
+    error = add_snapshot(guard, problem)
+    with suppress(GuardError, OSError), guard.writable_store.change() as change:
+        fields = event_fields(guard, subject.iteration, guard.clock.now())
+        lost = BaselineSnapshotLost(**fields, baseline=baseline.baseline, kept=baseline.kept)
+        change.append(lost)
+    raise error
 
 
 def stop(
@@ -85,6 +112,7 @@ def stop(
     return _report(check.subject, result)
 
 
+@saves_before_abort
 def rescue(guard: Invocation, terms: CheckTerms, *, dry: bool, on_branch: bool) -> "RescueReport":
     """Commit what the newest iteration left; for `guard rescue`."""
     from guard.core.rescue.report import RescueReport
@@ -106,9 +134,7 @@ def _current_or_kept(guard: Invocation, terms: CheckTerms) -> Iteration:
     try:
         return current_iteration(guard, terms)
     except RepositoryProblem as error:
-        kept = keep(guard, Occasion("by_hand", guard.clock.now()))
-        hint = f"{error.hint}; the work tree is safe: guard restore {kept.id}"
-        raise RepositoryProblem(error.message, hint) from None
+        raise add_snapshot(guard, error) from None
 
 
 def _subject(

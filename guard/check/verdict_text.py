@@ -3,6 +3,7 @@
 from guard.context.output import colour
 from guard.core.base.text import escape, plural
 from guard.core.check.report import CheckReport
+from guard.core.check.warnings import list_warnings
 from guard.core.snapshots.snapshot import Snapshot
 
 _COLOURS = {
@@ -32,6 +33,7 @@ def verdict_text(report: CheckReport) -> str:
         f"  commit {line.oid[:10]} {escape(line.subject)}" for line in report.work.commits[:5]
     ]
     lines += _uncommitted_lines(report)
+    lines += [f"  {line}" for line in list_warnings((), (), report.held_back)]
     if report.snapshot is not None:
         kept = report.snapshot
         lines.append(f"  safe in snapshot {kept.id}: guard restore {kept.id} --to DIR")
@@ -54,8 +56,9 @@ def _uncommitted_lines(report: CheckReport) -> list[str]:
     return [f"  uncommitted: {shown}{more}"]
 
 
-def summary_line(report: CheckReport) -> str:
+def summary_lines(report: CheckReport) -> str:
+    """Return one line about an iteration of a loop, and one about each file that was held back or has a secret."""
     parts = [f"iteration {report.iteration}", headline(report)]
     if report.rescued_commits:
         parts.append(plural(report.rescued_commits, "rescued commit"))
-    return "  ".join(parts)
+    return "\n".join(["  ".join(parts), *(f"  {line}" for line in report.warnings)])

@@ -24,7 +24,7 @@ def command(guard: Invocation, form: str) -> None:
     begun = begin(guard)
     for warning in begun.baseline.warnings:
         guard.output.warn(warning)
-    report = baseline_report(begun, guard.worktree_key)
+    report = baseline_report(begun, guard.worktree_key, guard.config.warnings)
     guard.output.document(report, form, _text)
 
 

@@ -17,7 +17,7 @@ def command(guard: Invocation, form: str) -> None:
     """List every setting with its value and where the value comes from.
 
     Sources, weakest first: pyproject.toml ([tool.guard]), guard.toml, the user's config.toml, GUARD_* variables,
-    command-line options.
+    command-line options. What is wrong in the project's files is a warning, in the others an error (exit code 4).
     """
     resolved = guard.config
     flag = guard.workspace_option

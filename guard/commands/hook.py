@@ -17,7 +17,8 @@ For an agent the exit code is always 0, because a fault of guard must not stop a
 `hooks.log`, in the folder of guard's workspaces.
 
 For git the arguments are `git`, the name of the hook, and git's own arguments. The exit code is 1 if `pre-commit` or
-`pre-push` has findings, else 0. GUARD_SKIP=1, or a list of hook names, skips them. With GUARD_REFUSAL=97 the exit code for
+`pre-push` has findings, or if a secret is committed while an iteration is running (also in `prepare-commit-msg`),
+else 0. GUARD_SKIP=1, or a list of hook names, skips them. With GUARD_REFUSAL=97 the exit code for
 findings is 97, because a broken guard may also exit with 1.
 
 \b

@@ -10,7 +10,7 @@ from guard.context.output import prints_report
 from guard.core.base.text import escape, utf8_text
 from guard.core.config.resolve import config_template
 from guard.core.log.reports import InitReport
-from guard.errors import ConfigProblem
+from guard.errors import ConfigProblem, WrongUsage
 
 
 @click.command("init")
@@ -18,12 +18,25 @@ from guard.errors import ConfigProblem
     "--user", is_flag=True, help="Write the user's configuration file instead of the project's."
 )
 @click.option("--dry-run", is_flag=True, help="Print the file instead of writing it.")
+@click.option(
+    "--fresh",
+    is_flag=True,
+    help="Begin a new log, because the old one is gone; write no configuration file.",
+)
 @prints_report
-def command(guard: Invocation, user: bool, dry_run: bool, form: str) -> None:
+def command(guard: Invocation, user: bool, dry_run: bool, fresh: bool, form: str) -> None:
     """Write a commented configuration file for this repository.
 
     Guard keeps a file that exists already as it is.
+
+    With --fresh, guard begins a new log instead. If the log of this repository is deleted or moved away, every
+    command that needs it ends with exit code 5, until you restore the log or begin a new one. The new log begins with
+    a record of what guard knew about the old one. The breaker is closed again, and the history is gone; snapshots
+    stay. Exit code 1 if the log is there.
     """
+    if fresh:
+        _restart(guard, form, alone=not user and not dry_run)
+        return
     users = config.user_folder(guard.environ) / config.USER_FILE
     target = users if user else guard.repository.root / config.PROJECT_FILE
     text = config_template(for_user=user)
@@ -38,6 +51,25 @@ def command(guard: Invocation, user: bool, dry_run: bool, form: str) -> None:
         guard.output.result(text.rstrip("\n"))
         return
     guard.output.document(report, form, _text)
+
+
+def _restart(guard: Invocation, form: str, *, alone: bool) -> None:
+    if not alone:
+        raise WrongUsage(
+            "--fresh cannot be combined with --user or --dry-run", "leave one of them out"
+        )
+    from guard.log import restart
+
+    report = restart(guard)
+    guard.output.document(report, form, _restart_text)
+
+
+def _restart_text(report: InitReport) -> str:
+    if report.action == "restarted":
+        return escape(
+            f"{report.file}: begun anew; the breaker is closed, and the old history is gone"
+        )
+    return escape(f"{report.file}: no log is missing; guard begins one when it is needed")
 
 
 def _write(target: Path, text: str) -> None:

@@ -18,6 +18,7 @@ from guard.errors import WrongUsage
 
 _POLL_SECONDS = 0.2
 _LONGEST = 120
+_MOST_PATHS = 5
 _ENVELOPE = ("v", "seq", "more", "at", "type", "id", "run", "iteration", "prev", "hash")
 _AGO = re.compile(r"(\d{1,6})([smhd])")
 _UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days"}
@@ -106,9 +107,18 @@ def _show_value(value: Any) -> str:
     # A long object or list is only counted; `--format json` shows it whole.
     text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
     if len(text) > _LONGEST and isinstance(value, dict | list):
-        return f"({plural(len(value), 'field' if isinstance(value, dict) else 'item')})"
+        count = plural(len(value), "field" if isinstance(value, dict) else "item")
+        return f"({count}{_name_paths(value)})"
     text = escape(text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…")
     return f'"{text}"' if " " in text else text
+
+
+def _name_paths(items: Any) -> str:
+    # What was held back, or committed with a secret in it, is named here too.
+    paths = [item["path"] for item in items if isinstance(item, dict) and "path" in item]
+    shown = [escape(str(path))[:_LONGEST] for path in dict.fromkeys(paths)][:_MOST_PATHS]
+    more = ", …" if len(set(paths)) > len(shown) else ""
+    return f": {', '.join(shown)}{more}" if shown else ""
 
 
 def _parse_time(text: str, now: datetime) -> datetime:

@@ -5,7 +5,7 @@ from typing import Any
 
 import click
 
-from guard.check.verdict_text import summary_line
+from guard.check.verdict_text import summary_lines
 from guard.commands import options
 from guard.context.invocation import Invocation
 from guard.core.base.text import plural
@@ -52,7 +52,7 @@ def command(guard: Invocation, /, words: tuple[str, ...], form: str, **given: An
 
     def tell(report: CheckReport) -> None:
         if form == "text":
-            guard.output.verdict(report, form, summary_line)
+            guard.output.verdict(report, form, summary_lines)
 
     report, fault = Loop(guard, LoopPlan(order, limits, prompt_file, tasks), tell).run()
     options.write_report(report, report_file, guard.output.warn)

@@ -1,5 +1,6 @@
 """Options that several commands share, and the values made from them."""
 
+import os
 from collections.abc import Callable, Sequence
 from functools import wraps
 from pathlib import Path
@@ -9,7 +10,7 @@ import click
 
 from guard.context.ids import id_callback
 from guard.context.invocation import Invocation
-from guard.context.output import format_option
+from guard.context.output import format_option, write_document
 from guard.core.base.fields import Report
 from guard.core.check.settings import AgentCli
 from guard.errors import WrongUsage
@@ -126,8 +127,13 @@ def settles_rollbacks(function: Callable[..., R], *, of_plan: bool = False) -> C
     def settle_first(guard: Invocation, /, *args: Any, **options: Any) -> R:
         from guard.rollback import settle_killed, settle_unrecorded
 
-        settle = settle_unrecorded if of_plan else settle_killed
-        settle(guard)
+        if of_plan:
+            settle_unrecorded(guard)
+        else:
+            from guard.snapshots.last_resort import save_before_abort
+
+            with save_before_abort(guard):
+                settle_killed(guard)
         return function(guard, *args, **options)
 
     return settle_first
@@ -214,6 +220,9 @@ def run_order(
         raise WrongUsage(
             f"--report: {report.parent} is not a folder", "create the folder, or name another file"
         )
+    if report is not None:
+        # The folder that it is now: the agent may put a link in its place.
+        report = Path(os.path.realpath(report.parent), report.name)
     task, agent_id = options.pop("task"), options.pop("agent_id")
     terms = check_terms(options)
     return RunOrder(words, terms, to_stderr=form == "json", task=task, agent_id=agent_id), report
@@ -245,8 +254,11 @@ def write_report(report: Report, file: Path | None, warn: Callable[[str], None])
     """Write the document to the file of --report; a failure is only a warning and does not change the verdict."""
     if file is None:
         return
+    if os.path.realpath(file.parent) != os.fspath(file.parent):
+        warn(f"cannot write the report to {file}: a link was put in the place of its folder")
+        return
     try:
-        file.write_text(report.model_dump_json(indent=2) + "\n")
+        write_document(file, report)
     except OSError as error:
         warn(f"cannot write the report to {file}: {error.strerror}")
 

@@ -82,11 +82,13 @@ def command(
 
 def _source(guard: Invocation) -> "SnapshotSource":
     from guard.core.rescue.settings import SnapshotLimits
+    from guard.snapshots.last_resort import find_fallbacks
     from guard.snapshots.restore import SnapshotSource
 
     place, settings = guard.workspace, guard.users_config.settings.rescue
     limit, limits = settings.time_limit_seconds, SnapshotLimits(settings)
-    return SnapshotSource(place.path, place.repository, guard.environ, limit, limits)
+    others = find_fallbacks(guard)
+    return SnapshotSource(place.path, place.repository, guard.environ, limit, limits, others)
 
 
 def _here() -> Path | None:
@@ -97,11 +99,16 @@ def _here() -> Path | None:
 
 
 def _list(guard: Invocation, form: str) -> int:
-    from guard.snapshots.inventory import open_shelf
+    from guard.snapshots.inventory import report_places
 
     source = _source(guard)
-    with open_shelf(source.workspace, source.environ, time_limit=source.time_limit) as shelf:
-        report = shelf.report(source.worktree)
+    report = report_places(
+        (source.workspace, *source.fallbacks),
+        source.environ,
+        source.worktree,
+        time_limit=source.time_limit,
+        warn=guard.output.warn,
+    )
     for damaged in report.damaged:
         guard.output.warn(f"snapshot {damaged.id} is damaged: {damaged.why}")
     guard.output.document(report, form, snapshot_table)

@@ -7,6 +7,7 @@ from guard.context.output import prints_report
 from guard.core.base.text import escape, plural
 from guard.core.snapshots.report import SnapshotReport
 from guard.core.snapshots.snapshot import Occasion
+from guard.snapshots.last_resort import save_before_abort
 from guard.snapshots.take import keep
 
 _MOST_LINES = 20
@@ -23,7 +24,8 @@ def command(guard: Invocation, form: str) -> int:
 
     Exit code 1 if something could not be saved; guard prints what.
     """
-    taken = keep(guard, Occasion("by_hand", guard.clock.now()), tells=form == "text")
+    with save_before_abort(guard):
+        taken = keep(guard, Occasion("by_hand", guard.clock.now()), tells=form == "text")
     report = SnapshotReport(**dict(taken))
     guard.output.document(report, form, _text)
     return 0 if report.whole else 1

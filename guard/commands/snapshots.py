@@ -40,7 +40,8 @@ def command(
     also keeps the newest snapshot of a work tree, its last baseline, the newest `rescue.keep_snapshots`, and those
     younger than `rescue.keep_days`. `guard restore` restores one.
     """
-    from guard.snapshots.inventory import open_shelf
+    from guard.snapshots.inventory import report_places
+    from guard.snapshots.last_resort import find_fallbacks
     from guard.snapshots.prune import PruneResult
 
     place = guard.workspace
@@ -49,10 +50,11 @@ def command(
     taken_over = _promote(guard, promoted, worktree) if promoted is not None else None
     gone = _prune(guard) if prune else PruneResult()
     limit = guard.users_config.settings.completion_check.git_timeout_seconds
-    with open_shelf(place.path, guard.environ, time_limit=limit) as shelf:
-        report = shelf.report(worktree).model_copy(
-            update={"pruned": gone.ids, "freed_bytes": gone.freed_bytes, "promoted": taken_over}
-        )
+    places = (place.path, *find_fallbacks(guard))
+    warn = guard.output.warn
+    report = report_places(places, guard.environ, worktree, time_limit=limit, warn=warn)
+    done = {"pruned": gone.ids, "freed_bytes": gone.freed_bytes, "promoted": taken_over}
+    report = report.model_copy(update=done)
     for damaged in report.damaged:
         guard.output.warn(f"snapshot {damaged.id} is damaged: {damaged.why}")
     guard.output.document(report, form, _text)

@@ -6,6 +6,7 @@ from guard.context.invocation import Invocation
 from guard.context.output import colour, prints_report
 from guard.core.base.text import escape, plural
 from guard.core.log.reports import VerifyReport
+from guard.errors import StateProblem
 
 
 @click.command("verify")
@@ -14,13 +15,15 @@ def command(guard: Invocation, form: str) -> int:
     """Verify the whole log, and compare each view with it.
 
     Every snapshot records the head of the log, so guard also detects a log that was rewritten since. It writes
-    nothing. Exit code 0 if everything is sound, 1 if there are findings.
+    nothing. Exit code 0 if everything is sound, 1 if there are findings, 5 if the log is gone.
     """
     from guard.log import verify
 
     report = verify(guard)
     guard.output.document(report, form, _text)
-    return 0 if report.ok else 1
+    if report.ok:
+        return 0
+    return StateProblem.exit_code if report.segments == 0 else 1
 
 
 def _text(report: VerifyReport) -> str:

@@ -27,5 +27,6 @@ def command(guard: Invocation, form: str) -> None:
         common_dir=utf8_text(repository.common_dir) if repository else None,
     )
     if repository is not None and not repository.git_dir_exists:
-        guard.output.warn(f"{repository.git_dir} is gone; the workspace was found by the index")
+        gone = "is not where .git leads to" if repository.git_dir.is_dir() else "is gone"
+        guard.output.warn(f"{repository.git_dir} {gone}; the workspace was found by the index")
     guard.output.document(report, form, lambda found: escape(found.workspace))

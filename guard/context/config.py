@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -40,7 +41,7 @@ class ConfigSources:
     def __init__(self, environ: Mapping[str, str], explicit: Path | None = None) -> None:
         self._environ = environ
         self._explicit = explicit
-        self._projects: dict[Path, list[SettingSource]] = {}
+        self._projects: dict[Path, tuple[list[SettingSource], list[str]]] = {}
 
     def resolve(
         self,
@@ -53,12 +54,15 @@ class ConfigSources:
         `frozen` holds the project's settings from the start of an iteration; it replaces the project's files.
         """
         sources = [*self._user_sources, SettingSource("command line", dict(flags or {}))]
+        unread: list[str] = []
         if self._explicit is None:
-            sources = [*self._project_sources(project, frozen), *sources]
+            from_project, unread = self._project_sources(project, frozen)
+            sources = [*from_project, *sources]
         try:
-            return resolve(sources)
+            resolved = resolve(sources)
         except BadSetting as error:
             raise ConfigProblem(str(error), "`guard config` lists every key") from None
+        return replace(resolved, warnings=(*unread, *resolved.warnings))
 
     @cached_property
     def _user_sources(self) -> list[SettingSource]:
@@ -68,19 +72,22 @@ class ConfigSources:
 
     def _project_sources(
         self, project: Path | None, frozen: Mapping[str, Any] | None
-    ) -> list[SettingSource]:
+    ) -> tuple[list[SettingSource], list[str]]:
+        """Return the project's sources, and warnings of its files that cannot be read: they must not stop guard."""
         if frozen is not None:
-            return [SettingSource("baseline", nest_keys(frozen), trusted=False)]
+            return [SettingSource("baseline", nest_keys(frozen), trusted=False)], []
         if project is None:
-            return []
+            return [], []
         if project not in self._projects:
-            files = [project / name for name in (PYPROJECT, PROJECT_FILE)]
-            read = [(path, _read(path)) for path in files]
-            self._projects[project] = [
-                SettingSource(utf8_text(path), values, trusted=False)
-                for path, values in read
-                if values
-            ]
+            sources, unread = self._projects[project] = [], []
+            for path in (project / PYPROJECT, project / PROJECT_FILE):
+                try:
+                    values = _read(path)
+                except ConfigProblem as error:
+                    unread.append(f"{utf8_text(error.message)}; none of its settings count")
+                else:
+                    if values:
+                        sources.append(SettingSource(utf8_text(path), values, trusted=False))
         return self._projects[project]
 
 

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from guard.context import workspace
 from guard.context.config import ConfigSources
@@ -13,10 +13,13 @@ from guard.context.output import Output
 from guard.context.workspace import Workspace
 from guard.core.config.resolve import Resolved, nest_keys
 from guard.core.config.settings import Settings
-from guard.errors import ConfigProblem, RepositoryProblem
+from guard.errors import RepositoryProblem
 from guard.git.locate import Repository
 from guard.store.file_store import FileStore
 from guard.system.clock import Clock
+
+if TYPE_CHECKING:
+    from guard.context.known_log import LogKeeper
 
 
 @dataclass
@@ -30,6 +33,7 @@ class Invocation:
     output: Output = field(default_factory=Output)
     environ: Mapping[str, str] = field(default_factory=lambda: os.environ)
     _is_prepared: bool = field(default=False, init=False, repr=False)
+    _warned: set[str] = field(default_factory=set, init=False, repr=False)
 
     @cached_property
     def repository(self) -> Repository:
@@ -54,12 +58,17 @@ class Invocation:
         """Return the settings in force; warn once of settings that are ignored."""
         known = self.repository_if_any
         resolved = self._sources.resolve(known.root if known else None)
-        for warning in resolved.warnings:
-            self.output.warn(warning)
+        self._warn(resolved)
         return resolved
 
+    def _warn(self, resolved: Resolved) -> None:
+        for warning in resolved.warnings:
+            if warning not in self._warned:
+                self._warned.add(warning)
+                self.output.warn(warning)
+
     def check_config(self) -> None:
-        """Read the whole configuration now: warn of ignored settings, and raise for wrong ones."""
+        """Read the whole configuration now: warn of what is ignored, and raise for what is wrong in the user's own."""
         assert self.config
 
     def settings(
@@ -71,26 +80,13 @@ class Invocation:
         root = self.repository.root
         given = nest_keys({key: value for key, value in (flags or {}).items() if value is not None})
         resolved = self._sources.resolve(root, given, frozen)
-        for warning in resolved.warnings:
-            self.output.warn(warning)
+        self._warn(resolved)
         return resolved.settings
 
     @cached_property
     def users_config(self) -> Resolved:
-        """Return the settings without the project's files, so that broken files cannot hide the state."""
+        """Return the settings without the project's files, for those that only the user may set."""
         return self._sources.resolve(None)
-
-    @property
-    def lenient_settings(self) -> Settings:
-        """Return the settings; if a file of the project is broken, warn and leave out the project's settings.
-
-        For reports of agents, which a broken file must not stop: the agent itself may have broken it.
-        """
-        try:
-            return self.config.settings
-        except ConfigProblem as error:
-            self.output.warn(error.message)
-            return self.users_config.settings
 
     @cached_property
     def workspace(self) -> Workspace:
@@ -110,6 +106,17 @@ class Invocation:
             lock_timeout_seconds=settings.lock_timeout_seconds,
             segment_max_bytes=settings.segment_max_bytes,
             notice=self.output.warn,
+            witness=self.log_keeper,
+        )
+
+    @cached_property
+    def log_keeper(self) -> "LogKeeper":
+        """Return what this machine remembers of the log."""
+        from guard.context.known_log import LogKeeper
+
+        place = self.workspace
+        return LogKeeper(
+            place.path, place.repository, self.environ, self.clock.now, self.output.warn
         )
 
     @property
@@ -121,6 +128,7 @@ class Invocation:
         if self._is_prepared:
             return
         place = self.workspace
+        self.store.refuse_lost_log()
         if place.repository and place.path.is_relative_to(place.repository.root):
             self.output.warn(
                 f"{place.path} lies in the work tree, where `git clean -fdx` deletes it"
@@ -131,4 +139,5 @@ class Invocation:
     def forget_store(self) -> None:
         """Open and prepare the state again on next use, because its folder was moved."""
         self.__dict__.pop("store", None)
+        self.__dict__.pop("log_keeper", None)
         self._is_prepared = False

@@ -5,6 +5,7 @@ import shutil
 import sys
 from collections.abc import Callable
 from contextlib import suppress
+from pathlib import Path
 from time import monotonic
 from typing import Any, TextIO
 
@@ -149,3 +150,11 @@ def colour(text: str, meaning: str) -> str:
     plain = os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb"
     wanted = sys.stdout is not None and sys.stdout.isatty() and not plain
     return click.style(text, fg=_COLOURS[meaning], bold=meaning == "bold") if wanted else text
+
+
+def write_document(path: Path, document: Any) -> None:
+    """Write a report as JSON to a file that the user named, where an agent may have put a link meanwhile."""
+    # Few commands write one, and all load this module.
+    from guard.system.foreign_files import write_anew
+
+    write_anew(path, document.model_dump_json(indent=2).encode() + b"\n")

@@ -27,6 +27,7 @@ from guard.store.lock import LOCK
 from guard.system.private_files import Folder
 
 INDEX = "index.d"
+_OWN = (LOCK, "shadow.git")
 _TITLE = b"# State of guard"
 _README = """\
 # State of guard
@@ -37,7 +38,8 @@ This folder belongs to `guard`, the completion guard for coding agents. It holds
 
 `events.jsonl`, with the numbered segments before it, is the log. Guard makes every other file from it, and
 `guard rebuild` makes them again. Do not edit any of these files: `guard verify` finds edits and damage.
-If you delete this folder, you lose the history of the runs; the repository stays as it is.
+If you delete this folder, you lose the history of the runs and the snapshots; the repository stays as it is.
+Guard then refuses to go on as if nothing had happened, until you run `guard init --fresh`.
 """
 
 
@@ -107,7 +109,7 @@ def choose(
     home = state_home(environ)
     entry = _entry(home, repository.root)
     if entry is not None and entry.common_dir == repository.common_dir.as_uri():
-        return Workspace(_path(entry.workspace), "index", repository, explicit=False)
+        return Workspace(path_of_uri(entry.workspace), "index", repository, explicit=False)
     main = repository.common_dir
     label = main.parent if main.name == ".git" else main
     return Workspace(home / _readable_id(label, main), "default", repository, explicit=False)
@@ -155,11 +157,16 @@ def ensure(workspace: Workspace, environ: Mapping[str, str]) -> None:
             _remember(state_home(environ), workspace, workspace.repository)
 
 
-def _refuse_others(folder: Folder) -> None:
+def is_workspace(folder: Folder) -> bool:
+    """Tell whether the folder is guard's, or empty."""
     names = folder.names()
     # Another guard process may be writing the README now.
-    ours = any(name == LOCK or name.startswith(("events.", ".README.md.")) for name in names)
-    if names and not ours and not (folder.read("README.md") or b"").startswith(_TITLE):
+    ours = any(name in _OWN or name.startswith(("events.", ".README.md.")) for name in names)
+    return not names or ours or (folder.read("README.md") or b"").startswith(_TITLE)
+
+
+def _refuse_others(folder: Folder) -> None:
+    if not is_workspace(folder):
         folder.close()
         raise WrongUsage(
             f"{folder.path} contains files that are not guard's", "name a new or an empty folder"
@@ -183,6 +190,11 @@ def _remember(home: Path, workspace: Workspace, repository: Repository) -> None:
             folder.replace(name, data, locked=False)
 
 
+def refuse_damaged_index(repository: Repository, environ: Mapping[str, str]) -> None:
+    """Raise if the next command could not read the entry of this work tree."""
+    _entry(state_home(environ), repository.root)
+
+
 def _recall_repository(home: Path, folder: Path) -> Repository | None:
     # The index knows the work tree even if its `.git` is gone; device and inode tell whether it is still the same folder.
     entry = _entry(home, folder)
@@ -191,7 +203,7 @@ def _recall_repository(home: Path, folder: Path) -> Repository | None:
     status = os.stat(folder)
     if (status.st_dev, status.st_ino) != (entry.device, entry.inode):
         return None
-    git_dir, common_dir = _path(entry.git_dir), _path(entry.common_dir)
+    git_dir, common_dir = path_of_uri(entry.git_dir), path_of_uri(entry.common_dir)
     return Repository(folder, git_dir, common_dir, git_dir_exists=False)
 
 
@@ -213,7 +225,7 @@ def _entry(home: Path, folder: Path) -> WorktreeEntry | None:
     return entry if entry.worktree == folder.as_uri() else None
 
 
-def _path(uri: str) -> Path:
+def path_of_uri(uri: str) -> Path:
     # A `file:` URI can hold any path in JSON, whatever its bytes.
     return Path(os.fsdecode(unquote_to_bytes(uri.removeprefix("file://"))))
 

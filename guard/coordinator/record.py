@@ -151,7 +151,7 @@ def change_state(
 
     The request is refused if `is_repeat` does not recognise that event as its own.
     """
-    keep = guard.lenient_settings.registry.keep_finished
+    keep = guard.config.settings.registry.keep_finished
     with guard.writable_store.change() as change, reject_invalid():
         state = _recover_state(change, terms)
         earlier = change.find_event(event_id) if event_id is not None else None
@@ -220,6 +220,7 @@ def run_tick(
     event_id: str | None = None,
 ) -> RequestResult:
     """Record what is due: end or extend the time of agents, and with `fills` send agents to free places."""
+    guard.store.refuse_lost_log()
     if not guard.workspace.path.exists():
         _require_plan(None)
     terms = decision_terms(guard, event_id, reads_head=fills)

@@ -14,6 +14,7 @@ from guard.core.coordinator.requests import Request
 from guard.core.coordinator.upkeep_events import UsageChecked
 from guard.errors import ConfigProblem, Refused
 from guard.system.processes import run
+from guard.system.programs import search_program
 
 _SECONDS = 60.0
 _MOST_BYTES = 1 << 20
@@ -37,8 +38,20 @@ def ask_usage(guard: Invocation, event_id: str | None = None) -> Request:
         ) from None
     if not words:
         raise ConfigProblem("coordinator.usage_command is not set", "set it, or give --utilisation")
+    search = search_program(words[0], guard.environ)
+    if search.program is None:
+        raise ConfigProblem(
+            f"coordinator.usage_command cannot be run: {search.problem}",
+            search.hint or "check its path",
+        )
     try:
-        done = run(words, environ=guard.environ, time_limit=_SECONDS, most_stdout=_MOST_BYTES)
+        done = run(
+            [search.program, *words[1:]],
+            environ=guard.environ,
+            time_limit=_SECONDS,
+            most_stdout=_MOST_BYTES,
+            chosen=True,
+        )
     except OSError as error:
         raise ConfigProblem(
             f"coordinator.usage_command cannot be run: {error.strerror}", "check its path"

@@ -1,18 +1,25 @@
 """The demo's scripted agent, which ends sessions as real agents do, without a model."""
 
 import json
+import os
 import subprocess
 import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
 
+from guard.system.processes import run, start
+from guard.system.programs import own_python
+
 HELPER_SECONDS = 2.0
+_GIT_SECONDS = 60.0
 
 
 def _commit(message: str) -> None:
-    subprocess.run(["git", "add", "-A"], check=True)  # noqa: S607
-    subprocess.run(["git", "commit", "-q", "-m", message], check=True)  # noqa: S603, S607
+    for words in (("add", "-A"), ("commit", "-q", "-m", message)):
+        done = run(["git", *words], environ=os.environ, time_limit=_GIT_SECONDS)
+        if done.code != 0:
+            sys.exit(f"git {words[0]} failed: {done.message}")
 
 
 def _commits() -> None:
@@ -28,10 +35,12 @@ def _forgets() -> None:
 
 
 def _delegates() -> None:
-    subprocess.Popen(
-        [sys.executable, "-m", "guard.demo.agent", "helper"],
+    start(
+        own_python("-m", "guard.demo.agent", "helper"),
+        os.environ,
         stdin=subprocess.DEVNULL,
-        start_new_session=True,
+        stdout=1,
+        stderr=None,
     )
     print("A helper writes the documentation.")
 

@@ -3,12 +3,13 @@
 import shlex
 import signal
 import subprocess
-import sys
 from hashlib import sha256
 from pathlib import Path
 
 from guard.demo.stage import Stage
 from guard.errors import Refused
+from guard.system.processes import start
+from guard.system.programs import own_python
 
 _TASK = "login-page"
 _WRITER = """\
@@ -54,19 +55,19 @@ class StatePlay(Stage):
 
     def _kill_a_writer(self) -> None:
         self._scene("A process that writes without pause is killed with SIGKILL")
-        writer = subprocess.Popen(  # noqa: S603
-            [sys.executable, "-c", _WRITER],
-            cwd=self._folder,
-            env=self._environ,
-            stdout=subprocess.PIPE,
-            text=True,
+        writer = start(
+            own_python("-c", _WRITER),
+            self._environ,
+            self._folder,
+            stdin=subprocess.DEVNULL,
+            stderr=None,
         )
         with writer:
             assert writer.stdout is not None
             acknowledged = [writer.stdout.readline() for _ in range(25)]
             writer.send_signal(signal.SIGKILL)
             acknowledged += writer.stdout.readlines()
-        count = len([line for line in acknowledged if line.endswith("\n") and line.strip()])
+        count = len([line for line in acknowledged if line.endswith(b"\n") and line.strip()])
         if not count:
             raise Refused("the demo's writer did not write", "run `guard doctor`")
         steps = self._guard("log", "--type", "agent_updated", "-n", "2")
@@ -113,7 +114,7 @@ class StatePlay(Stage):
         return sha256(b"".join(path.read_bytes() for path in self._views())).hexdigest()
 
 
-_AGENT = (sys.executable, "-m", "guard.demo.agent")
+_AGENT = tuple(own_python("-m", "guard.demo.agent"))
 
 
 class IterationsPlay(Stage):

@@ -2,13 +2,13 @@
 
 import os
 import shlex
-import sys
 from collections.abc import Callable
 from pathlib import Path
 
 from guard.errors import Refused
 from guard.git.run import git_environment
 from guard.system.processes import Finished, run
+from guard.system.programs import own_python
 
 SECONDS = 60.0
 
@@ -59,7 +59,7 @@ class Stage:
         return done.stdout.decode(errors="replace")
 
     def _call(self, *words: str) -> Finished:
-        argv = [sys.executable, "-m", "guard", *words]
+        argv = own_python("-m", "guard", *words)
         return run(argv, environ=self._environ, time_limit=SECONDS, cwd=self._folder)
 
     @staticmethod

@@ -1,9 +1,9 @@
 """Check the system that guard runs on, and the programs that it uses."""
 
+import os
 import re
-import shutil
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
@@ -15,15 +15,25 @@ from guard.errors import GuardError
 from guard.git.run import run_git
 from guard.system.clock import VARIABLE, Clock
 from guard.system.processes import run
+from guard.system.programs import installed_inside, search_program
 
 AGENT_CLIS = ("claude", "codex", "gemini", "qwen", "opencode", "copilot")
 _OLDEST_GIT = (2, 31)
 _CLI_SECONDS = 10.0
+_MOST_BYTES = 65536
 
 
-def python(_guard: Invocation) -> Iterator[DoctorCheck]:
+def python(guard: Invocation) -> Iterator[DoctorCheck]:
     version = ".".join(map(str, sys.version_info[:3]))
-    yield DoctorCheck.of("python", "ok", version)
+    inside = None
+    with suppress(GuardError):
+        inside = installed_inside(guard.environ) if guard.repository_if_any else None
+    if inside is None:
+        yield DoctorCheck.of("python", "ok", version)
+    else:
+        found = f"{version}; guard is installed inside the repository ({inside}), where an agent can change it"
+        hint = "install guard elsewhere, such as with `pipx install completion-guard` or `uv tool install`"
+        yield DoctorCheck.of("python", "warning", found, hint)
 
 
 def git_version(guard: Invocation) -> Iterator[DoctorCheck]:
@@ -37,34 +47,47 @@ def git_version(guard: Invocation) -> Iterator[DoctorCheck]:
 
 
 def programs(guard: Invocation) -> Iterator[DoctorCheck]:
+    searches = {name: search_program(name, guard.environ) for name in (*AGENT_CLIS, "tmux")}
+    found = {name: search.program for name, search in searches.items() if search.program}
+    clis = [name for name in AGENT_CLIS if name in found]
     with ThreadPoolExecutor(len(AGENT_CLIS)) as pool:
-        versions = dict(
-            zip(AGENT_CLIS, pool.map(lambda name: _version(guard, name), AGENT_CLIS), strict=True)
-        )
-    found = {name: version for name, version in versions.items() if version}
-    if found:
-        listed = ", ".join(f"{name} {version}" for name, version in found.items())
-        yield DoctorCheck.of("agent CLIs", "ok", listed)
+        versions = list(pool.map(lambda name: _version(found[name], guard.environ), clis))
+    if clis:
+        listed = (f"{name} {version}" for name, version in zip(clis, versions, strict=True))
+        yield DoctorCheck.of("agent CLIs", "ok", ", ".join(listed))
     else:
         hint = f"install one of {', '.join(AGENT_CLIS)}; any other command works too"
         yield DoctorCheck.of("agent CLIs", "warning", "none found on PATH", hint)
-    if shutil.which("tmux", path=guard.environ.get("PATH")):
+    for name in AGENT_CLIS:
+        if searches[name].refused:
+            yield DoctorCheck.of(
+                "agent CLIs", "warning", searches[name].problem, searches[name].hint
+            )
+    if "tmux" in found:
         yield DoctorCheck.of("tmux", "ok", "found")
+    elif searches["tmux"].refused:
+        yield DoctorCheck.of("tmux", "warning", searches["tmux"].problem, searches["tmux"].hint)
     else:
         yield DoctorCheck.of(
             "tmux", "warning", "not found", "install tmux to have agents' sessions watched"
         )
 
 
-def _version(guard: Invocation, name: str) -> str | None:
-    program = shutil.which(name, path=guard.environ.get("PATH"))
-    if program is None:
-        return None
+def _version(program: str, environ: Mapping[str, str]) -> str:
+    # In the root folder: in the repository some of them read its settings, which name programs.
     try:
-        answer = run([program, "--version"], environ=guard.environ, time_limit=_CLI_SECONDS)
+        answer = run(
+            [program, "--version"],
+            environ=environ,
+            time_limit=_CLI_SECONDS,
+            cwd=os.sep,
+            most_stdout=_MOST_BYTES,
+            most_stderr=_MOST_BYTES,
+            leaves_nothing=True,
+        )
     except OSError as error:
         return f"(does not start: {error.strerror})"
-    number = re.search(rb"\d+\.\d+[\w.-]*", answer.stdout)
+    number = re.search(rb"\d{1,9}\.\d{1,9}[\w.-]{0,40}", answer.stdout)
     return number[0].decode() if number else "(version unknown)"
 
 

@@ -8,7 +8,10 @@ from pathlib import Path
 from guard.context.invocation import Invocation
 from guard.core.agents.registry import GLOBAL_REGISTRY
 from guard.core.log.reports import DoctorCheck
+from guard.errors import StateProblem
 from guard.git.locate import Repository
+from guard.git.obstacles import GitObstacle, refuse_obstacles
+from guard.git.reader import missing_error
 from guard.git.run import read_config
 from guard.store.lock import hold_lock
 from guard.system.private_files import Folder
@@ -23,12 +26,24 @@ def repository(guard: Invocation) -> Iterator[DoctorCheck]:
         yield DoctorCheck.of(
             "repository",
             "problem",
-            f"{repository.root}: {repository.git_dir} is gone",
+            f"{repository.root}: {_what_is_gone(repository)}",
             "bring it back before anything else; guard's own state is safe",
         )
         return
+    try:
+        refuse_obstacles(repository, ("update-ref", "HEAD"))
+    except GitObstacle as error:
+        yield DoctorCheck.of("repository", "problem", error.message, error.hint)
+        return
     yield DoctorCheck.of("repository", "ok", str(repository.root))
     yield _identity(guard, repository)
+
+
+def _what_is_gone(repository: Repository) -> str:
+    # As long as it is there, something else must have come between.
+    if repository.git_dir.is_dir():
+        return missing_error(repository).message
+    return f"{repository.git_dir} is gone"
 
 
 def _identity(guard: Invocation, repository: Repository) -> DoctorCheck:
@@ -59,6 +74,7 @@ def workspace(guard: Invocation) -> Iterator[DoctorCheck]:
     else:
         with folder:
             yield _check_usable(folder)
+    yield from _check_log(guard)
     kind = _file_system(path)
     if kind and _NETWORK.fullmatch(kind):
         yield DoctorCheck.of(
@@ -69,6 +85,13 @@ def workspace(guard: Invocation) -> Iterator[DoctorCheck]:
         )
     else:
         yield DoctorCheck.of("file system", "ok", kind or "unknown")
+
+
+def _check_log(guard: Invocation) -> Iterator[DoctorCheck]:
+    try:
+        guard.store.refuse_lost_log()
+    except StateProblem as error:
+        yield DoctorCheck.of("log", "problem", error.message, error.hint)
 
 
 def _check_can_be_made(path: Path) -> DoctorCheck:

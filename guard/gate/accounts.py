@@ -119,8 +119,13 @@ class Accounts:
 
     @cached_property
     def _store(self) -> FileStore:
-        path = self._guard.writable_store.path
-        return FileStore(path, lock_timeout_seconds=_LOCK_SECONDS, notice=self._guard.output.warn)
+        guard = self._guard
+        return FileStore(
+            guard.writable_store.path,
+            lock_timeout_seconds=_LOCK_SECONDS,
+            notice=guard.output.warn,
+            witness=guard.log_keeper,
+        )
 
     def _is_due(self, sign: Alive) -> bool:
         now = self._guard.clock.boot()

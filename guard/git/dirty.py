@@ -7,14 +7,16 @@ one each; what was listed before, by itself or as a folder, is listed the same w
 
 import os
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from hashlib import sha256
+from pathlib import Path
 
 from guard.core.base.paths import spell, unspell
 from guard.core.iteration.events import DirtyFile
 from guard.errors import RepositoryProblem
 from guard.git import status
-from guard.git.content_hash import ContentReader, Identity
+from guard.git.content_hash import ContentReader, Identity, stamp
 from guard.git.locate import repository_at
 from guard.git.named_files import open_root
 from guard.git.reader import RepositoryReader
@@ -22,7 +24,9 @@ from guard.git.status import SpecialEntry, StatusEntry
 
 MOST_LISTED = 2000
 """With more dirty files, folders are listed as one, known by names, sizes and times of what is in them."""
-_MOST_NESTED = 50
+_MOST_NESTED = 200
+_MOST_DEPTH = 10
+_MOST_STAMPS = 20_000
 
 
 @dataclass(frozen=True)
@@ -57,6 +61,8 @@ class _WorkTree:
     git: RepositoryReader
     contents: ContentReader
     nested: dict[bytes, "_Nested | None"] = field(default_factory=dict)
+    asked: int = 0
+    """How many repositories inside were asked."""
 
     def dirty(self, answer: bytes, known: Collection[str]) -> Dirty:
         entries = self._entries(answer)
@@ -86,7 +92,7 @@ class _WorkTree:
         if tracked.hidden:
             return self.contents.blob(tracked.path, tracked.blob) not in (None, tracked.blob)
         nested = self._find_nested(tracked.path)
-        return nested is not None and not nested.clean
+        return nested is not None and (not nested.clean or nested.head != tracked.blob)
 
     def _is_our_own(self, entry: StatusEntry) -> bool:
         # A work tree of this very repository that has nothing uncommitted: its commits are counted where they are.
@@ -94,9 +100,55 @@ class _WorkTree:
         return nested is not None and nested.clean and nested.linked
 
     def _find_nested(self, path: bytes) -> "_Nested | None":
-        if path not in self.nested and len(self.nested) < _MOST_NESTED:
-            self.nested[path] = _look_into(self.git, path)
-        return self.nested.get(path)
+        if path not in self.nested:
+            self.nested[path] = self._look_into(self.git, path, 0)
+        return self.nested[path]
+
+    def _look_into(self, git: RepositoryReader, path: bytes, depth: int) -> "_Nested | None":
+        """Look into a repository inside another; None if there is nothing of its own at the path."""
+        root = git.repository.root / os.fsdecode(path)
+        if not os.path.lexists(root / ".git"):
+            return self._by_stamps(root)
+        self.asked += 1
+        if self.asked > _MOST_NESTED or depth > _MOST_DEPTH:
+            return self._by_stamps(root)
+        try:
+            found = repository_at(root)
+            inner = status.without_filters(replace(git, repository=found, extra={}))
+            answer = status.read_status(inner)
+            modules = [entry.path for entry in status.list_special(inner) if not entry.hidden]
+        except (OSError, RepositoryProblem):
+            return self._by_stamps(root)
+        listed = [entry.path for entry in status.parse_status(answer)]
+        digest, clean = sha256(answer), not listed
+        for name in listed:
+            with suppress(OSError):
+                known = os.lstat(root / os.fsdecode(name))
+                digest.update(b"%d %d;" % (known.st_size, known.st_mtime_ns))
+        # Git does not tell what is uncommitted in those further inside.
+        for name in sorted({*modules, *(name for name in listed if name.endswith(b"/"))}):
+            nested = self._look_into(inner, name, depth + 1)
+            if nested is not None and not nested.clean:
+                digest.update(b"%s\0%s;" % (name, nested.digest.encode()))
+                clean = False
+        is_linked = found.common_dir == git.repository.common_dir
+        return _Nested(digest.hexdigest(), clean, is_linked, status.read_status_head(answer))
+
+    def _by_stamps(self, root: Path) -> "_Nested | None":
+        """Know a folder that git does not look into by names, sizes and times; None if it has nothing in it."""
+        digest, left = sha256(), _MOST_STAMPS
+        for folder, folders, names in os.walk(os.fsencode(root)):
+            folders[:] = sorted(name for name in folders if name != b".git")
+            for name in sorted(names):
+                with suppress(OSError):
+                    path = os.path.join(folder, name)
+                    digest.update(b"%s\0%s;" % (path, stamp(os.lstat(path)).encode()))
+                left -= 1
+            if left <= 0:
+                break
+        return (
+            _Nested(digest.hexdigest(), clean=False, linked=False) if left < _MOST_STAMPS else None
+        )
 
     def _folder_entry(self, folder: str, members: list[StatusEntry]) -> DirtyFile:
         content = self.contents.hash_stamps(entry.path for entry in members)
@@ -159,25 +211,5 @@ class _Nested:
     clean: bool
     linked: bool
     """Whether it is a work tree of the same repository."""
-
-
-def _look_into(git: RepositoryReader, path: bytes) -> _Nested | None:
-    # None if there is no repository at the path, or one that git cannot read.
-    root = git.repository.root / os.fsdecode(path)
-    try:
-        if not os.path.lexists(root / ".git"):
-            return None
-        found = repository_at(root)
-        inner = status.without_filters(replace(git, repository=found, extra={}))
-        answer = status.read_status(inner)
-    except (OSError, RepositoryProblem):
-        return None
-    digest = sha256(answer)
-    listed = [entry.path for entry in status.parse_status(answer)]
-    for name in listed:
-        try:
-            known = os.lstat(root / os.fsdecode(name))
-        except OSError:
-            continue
-        digest.update(b"%d %d;" % (known.st_size, known.st_mtime_ns))
-    return _Nested(digest.hexdigest(), not listed, found.common_dir == git.repository.common_dir)
+    head: str | None = None
+    """The commit that is checked out in it."""

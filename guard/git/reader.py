@@ -1,14 +1,39 @@
 """Ask git about one repository: each question has a time limit, and a refusal is an error with git's message."""
 
-from collections.abc import Collection, Mapping
+import os
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 
 from guard.errors import RepositoryProblem
 from guard.git.locate import Repository
-from guard.git.run import TIME_LIMIT_SECONDS, git_command, git_environment, run_git
+from guard.git.obstacles import explain_timeout, is_writer, may_name_hooks, refuse_obstacles
+from guard.git.run import (
+    TIME_LIMIT_SECONDS,
+    GitTimedOut,
+    git_command,
+    git_environment,
+    run_git,
+)
 
 _MOST_BYTES = 512 * 1024 * 1024
 _LONGEST_WORDS = 400
+_HOOKS = r"^hook\."
+_TIMEOUTS: dict[Path, int] = {}
+"""How many calls in a row did not end in their time, by git directory: the next one gets half the time of the one before."""
+
+
+def missing_error(repository: Repository) -> RepositoryProblem:
+    """Return the error for a work tree that does not lead to its git directory any more."""
+    if repository.git_dir.is_dir():
+        return RepositoryProblem(
+            f"{repository.root / '.git'} does not lead to {repository.git_dir} any more",
+            "restore it as it was; `git worktree repair`, run in the main work tree, writes it anew",
+        )
+    return RepositoryProblem(
+        f"the git directory {repository.git_dir} no longer exists",
+        "restore it; the folder that `guard where` prints still has what guard recorded",
+    )
 
 
 @dataclass(frozen=True)
@@ -22,20 +47,25 @@ class RepositoryReader:
 
     def ask(self, *words: str, stdin: bytes | None = None, codes: Collection[int] = (0,)) -> bytes:
         if not self.repository.git_dir_exists:
-            raise RepositoryProblem(
-                f"the git directory {self.repository.git_dir} no longer exists",
-                "restore it; the folder that `guard where` prints still has what guard recorded",
+            raise missing_error(self.repository)
+        refuse_obstacles(self.repository, words, self.extra)
+        extra = self._without_hooks(words).extra
+        limit = self.time_limit / 2 ** _TIMEOUTS.get(self.repository.git_dir, 0)
+        try:
+            finished = run_git(
+                *words,
+                environ=self.environ,
+                git_dir=self.repository.git_dir,
+                work_tree=self.repository.root,
+                time_limit=limit,
+                stdin=stdin,
+                extra=extra,
+                most_bytes=_MOST_BYTES,
             )
-        finished = run_git(
-            *words,
-            environ=self.environ,
-            git_dir=self.repository.git_dir,
-            work_tree=self.repository.root,
-            time_limit=self.time_limit,
-            stdin=stdin,
-            extra=self.extra,
-            most_bytes=_MOST_BYTES,
-        )
+        except GitTimedOut as error:
+            _TIMEOUTS[self.repository.git_dir] = _TIMEOUTS.get(self.repository.git_dir, 0) + 1
+            raise explain_timeout(self.repository, error) from None
+        _TIMEOUTS.pop(self.repository.git_dir, None)
         if finished.code not in codes:
             why = finished.message or f"exit code {finished.code}"
             if len(why) > _LONGEST_WORDS:
@@ -47,9 +77,11 @@ class RepositoryReader:
         return finished.stdout
 
     def command(self, *words: str) -> tuple[list[str], dict[str, str]]:
-        """Return the argv and the environment for a question, for a caller that runs it itself."""
+        """Return the argv and the environment for a call, for a caller that makes it itself, at once."""
+        refuse_obstacles(self.repository, words, self.extra)
+        extra = self._without_hooks(words).extra
         place = {"git_dir": self.repository.git_dir, "work_tree": self.repository.root}
-        return git_command(*words, **place), {**git_environment(self.environ), **self.extra}
+        return git_command(*words, **place), {**git_environment(self.environ), **extra}
 
     def line(self, *words: str) -> str | None:
         """Ask for one line; None if git says no by its exit status alone."""
@@ -61,7 +93,15 @@ class RepositoryReader:
 
     def with_settings(self, settings: Mapping[str, str]) -> "RepositoryReader":
         """Return a reader whose settings win over the repository's; names may have any character in them."""
-        named = dict(self.extra)
-        for number, (key, value) in enumerate(settings.items()):
+        named, first = dict(self.extra), int(self.extra.get("GIT_CONFIG_COUNT", "0"))
+        for number, (key, value) in enumerate(settings.items(), first):
             named |= {f"GIT_CONFIG_KEY_{number}": key, f"GIT_CONFIG_VALUE_{number}": value}
-        return replace(self, extra={**named, "GIT_CONFIG_COUNT": str(len(settings))})
+        return replace(self, extra={**named, "GIT_CONFIG_COUNT": str(first + len(settings))})
+
+    def _without_hooks(self, words: Sequence[str]) -> "RepositoryReader":
+        # From git 2.54 on settings can name commands as hooks, which have nothing to do with the folder of hooks.
+        if not is_writer(words) or not may_name_hooks(self.repository):
+            return self
+        listed = self.ask("config", "--null", "--name-only", "--get-regexp", _HOOKS, codes=(0, 1))
+        names = {name.rpartition(b".")[0] for name in listed.split(b"\0") if name}
+        return self.with_settings({f"{os.fsdecode(name)}.enabled": "false" for name in names})

@@ -15,7 +15,9 @@ from guard.core.base.paths import spell, unspell
 from guard.errors import RepositoryProblem
 from guard.git.gitdir_files import has_reftable, heads, read_portion
 from guard.git.locate import Repository
+from guard.git.obstacles import GitObstacle
 from guard.git.reader import RepositoryReader
+from guard.git.run import GitTimedOut
 
 UNBORN = "empty"
 OWN = "refs/guard/"
@@ -29,6 +31,7 @@ committer guard <guard@localhost> {seconds} +0000
 Guard made this commit to keep its parents from being deleted. It is on no branch.
 """
 _FORMAT = "%(objectname)%00%(objecttype)%00%(*objectname)%00%(*objecttype)%00%(refname)"
+_MOST_PACKED = 64 * 1024 * 1024
 _OID = re.compile(rb"[0-9a-f]{40}(?:[0-9a-f]{24})?")
 
 
@@ -42,6 +45,14 @@ class Refs:
     """Without guard's own; the detached HEADs of other work trees are among them."""
     own: dict[str, str]
     """Guard's own."""
+
+
+def has_guard_refs(common_dir: Path) -> bool:
+    """Tell whether a repository has refs of guard's own, without asking git; with a reftable, False."""
+    if any(files for _, _, files in os.walk(common_dir / OWN)):
+        return True
+    packed = read_portion(common_dir / "packed-refs", most=_MOST_PACKED)
+    return packed is not None and f" {OWN}".encode() in packed.data
 
 
 def read_refs(git: RepositoryReader) -> Refs:
@@ -74,6 +85,8 @@ def _refuse_broken(git: RepositoryReader, branch: str) -> None:
 def _list_refs(git: RepositoryReader) -> Iterator[tuple[str, str]]:
     try:
         lines = git.ask("for-each-ref", f"--format={_FORMAT}").splitlines()
+    except (GitObstacle, GitTimedOut):
+        raise
     except RepositoryProblem:
         yield from _list_refs_one_by_one(git)
         return
@@ -213,5 +226,8 @@ def pin(git: RepositoryReader, ref: str, tips: Iterable[str], now: datetime, sub
     )
     made = git.ask("hash-object", "-w", "-t", "commit", "--stdin", stdin=text.encode())
     oid = made.decode().strip()
-    git.ask("update-ref", "--no-deref", "-m", "guard: pin", ref, oid)
+    quiet = git.with_settings({"core.logAllRefUpdates": "false"})
+    quiet = quiet.with_variable("GIT_COMMITTER_NAME", "guard")
+    quiet = quiet.with_variable("GIT_COMMITTER_EMAIL", "guard@localhost")
+    quiet.ask("update-ref", "--no-deref", "-m", "guard: pin", ref, oid)
     return oid

@@ -2,20 +2,21 @@
 
 The repository's own configuration is the agent's to edit and git cannot be told to ignore it, so whatever it could use to
 run code or to reach out is overridden on every call. The caller's `GIT_*` variables are dropped: inside a hook they name
-another repository. Git is not looked for in a work tree, where an agent could plant one, as in a project's own virtual
-environment.
+another repository. Git is looked up as `guard.system.programs` says.
 """
 
 import os
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
-from functools import lru_cache
 from itertools import islice
 from pathlib import Path
 
 from guard.errors import RepositoryProblem
+from guard.git.locate import Repository, read_common_dir
+from guard.git.obstacles import refuse_obstacles
 from guard.system.dialogue import Dialogue, open_dialogue
 from guard.system.processes import FedProcess, Finished, feed, run
+from guard.system.programs import search_program
 
 TIME_LIMIT_SECONDS = 10.0
 _MOST_WORDS = 65536
@@ -25,6 +26,7 @@ _OVERRIDES = {
     "core.fsmonitor": "false",
     "core.untrackedCache": "false",
     "core.pager": "cat",
+    "core.splitIndex": "false",
     "core.sshCommand": "false",
     "core.askPass": "",
     "core.commitGraph": "false",
@@ -39,6 +41,9 @@ _OVERRIDES = {
     "trailer.separators": ":",
 }
 _ENVIRONMENT = {
+    # No protocol at all, whatever the repository's `protocol.*.allow` says: an object that is missing may be fetched from a
+    # remote whose address is a command, and an older git does not know GIT_NO_LAZY_FETCH.
+    "GIT_ALLOW_PROTOCOL": "",
     "GIT_CONFIG_NOSYSTEM": "1",
     "GIT_GRAFT_FILE": os.devnull,
     "GIT_LITERAL_PATHSPECS": "1",
@@ -51,34 +56,16 @@ _ENVIRONMENT = {
 }
 
 
+class GitTimedOut(RepositoryProblem):
+    """A call of git that did not end in its time."""
+
+
 def git_environment(environ: Mapping[str, str]) -> dict[str, str]:
     return {**_plain_environment(environ), **_ENVIRONMENT}
 
 
 def _plain_environment(environ: Mapping[str, str]) -> dict[str, str]:
-    return with_safe_path(
-        {name: text for name, text in environ.items() if not name.startswith("GIT_")}
-    )
-
-
-def with_safe_path(environ: Mapping[str, str], root: Path | None = None) -> dict[str, str]:
-    """Return the environment with a search path that leads into no work tree, and not below `root`."""
-    path = environ.get("PATH", os.defpath)
-    return {**environ, "PATH": _safe_path(path, None if root is None else os.fspath(root))}
-
-
-@lru_cache(maxsize=64)
-def _safe_path(path: str, root: str | None) -> str:
-    # Relative entries go too: they depend on the current folder.
-    entries = [entry for entry in path.split(os.pathsep) if os.path.isabs(entry)]
-    kept = [entry for entry in entries if not _is_inside(Path(os.path.realpath(entry)), root)]
-    return os.pathsep.join(kept)
-
-
-def _is_inside(folder: Path, root: str | None) -> bool:
-    if root is not None and folder.is_relative_to(os.path.realpath(root)):
-        return True
-    return any(os.path.lexists(above / ".git") for above in (folder, *folder.parents))
+    return {name: text for name, text in environ.items() if not name.startswith("GIT_")}
 
 
 def run_git(
@@ -138,6 +125,7 @@ def read_config(key: str, git_dir: Path, environ: Mapping[str, str], kind: str =
 
     Reading a value runs nothing of the repository's.
     """
+    refuse_obstacles(Repository(git_dir, git_dir, read_common_dir(git_dir)), ("config",))
     return _read_setting([f"--git-dir={git_dir}", "config"], key, environ, kind)
 
 
@@ -179,14 +167,17 @@ def _run(
             raise RepositoryProblem(
                 f"the work tree {cwd} no longer exists", "restore it, or change to another folder"
             ) from None
-        raise RepositoryProblem("git is not installed", "install git 2.31 or newer") from None
+        search = search_program("git", environ)
+        raise RepositoryProblem(
+            search.problem, search.hint or "install git 2.31 or newer"
+        ) from None
     if finished.overflowed:
         raise RepositoryProblem(
             f"`git {_subcommand(argv)}` printed more than {most_bytes} bytes",
             "the repository is too large for guard",
         )
     if finished.code is None:
-        raise RepositoryProblem(
+        raise GitTimedOut(
             f"`git {_subcommand(argv)}` took longer than {time_limit:g} s",
             "try again; if it stays slow, find out which program keeps the disk busy",
         )

@@ -7,14 +7,17 @@ was touched. So a file under such a filter may be listed though only its time ch
 import os
 import re
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
+from itertools import islice
 from typing import NamedTuple
 
 from guard.core.base.paths import unspell
 from guard.errors import RepositoryProblem
+from guard.git.ignore_rules import find_ignored_paths
+from guard.git.obstacles import GitObstacle
 from guard.git.reader import RepositoryReader
 
 _MOST_NAMES = 1000
-_NONE_IGNORED = 1
 _MOST_FILTERS = 200
 _STATUS = (
     *("status", "--porcelain=v2", "-z", "--untracked-files=all", "--no-renames"),
@@ -27,6 +30,7 @@ _SETTINGS = {
     "core.trustctime": "true",
     "status.showStash": "false",
 }
+_HEAD = b"# branch.oid "
 _USUAL = (b"H 10", b"H 12")
 _SPECIAL = re.compile(rb"(?:([a-zS]) [0-9]{6}|[A-Z] 160000) ([0-9a-f]+) [0-3]\t(.+)", re.DOTALL)
 
@@ -72,7 +76,27 @@ def filter_overrides(git: RepositoryReader) -> dict[str, str]:
 
 
 def read_status(git: RepositoryReader) -> bytes:
-    return git.ask(*_STATUS)
+    """Ask what differs from the last commit; where git fails because of a submodule, without the submodules."""
+    try:
+        return git.ask(*_STATUS)
+    except GitObstacle:
+        raise
+    except RepositoryProblem as error:
+        # Git gives up on everything if it cannot read the settings or the HEAD of one submodule.
+        with suppress(RepositoryProblem):
+            modules = [entry.path for entry in list_special(git) if not entry.hidden]
+            if 0 < len(modules) <= _MOST_NAMES:
+                without = (f":(top,exclude,literal){os.fsdecode(path)}" for path in modules)
+                asking = git.with_variable("GIT_LITERAL_PATHSPECS", "0")
+                return asking.ask(*_STATUS, "--", ":/", *without)
+        raise error from None
+
+
+def read_status_head(answer: bytes) -> str | None:
+    """Return the commit that `git status --branch` names; None before the first one."""
+    line = next((line for line in answer.split(b"\0") if line.startswith(_HEAD)), _HEAD)
+    oid = line.removeprefix(_HEAD).decode()
+    return oid if oid and oid != "(initial)" else None
 
 
 def parse_status(answer: bytes) -> Iterator[StatusEntry]:
@@ -99,14 +123,11 @@ def list_special(git: RepositoryReader) -> list[SpecialEntry]:
 
 def find_ignored(git: RepositoryReader, names: Iterable[str]) -> frozenset[str]:
     """Return the names that git ignores, which no diff ever has; names outside the work tree are not asked for."""
-    # The command knows no literal pathspecs; no name that begins with a dot and a slash is anything else.
-    names_by_path = {b"./" + unspell(name): name for name in names if _is_below(name)}
-    if not names_by_path:
-        return frozenset()
-    paths = b"".join(path + b"\0" for path in list(names_by_path)[:_MOST_NAMES])
-    git = git.with_variable("GIT_LITERAL_PATHSPECS", "0")
-    answer = git.ask("check-ignore", "-z", "--stdin", stdin=paths, codes=(0, _NONE_IGNORED))
-    return frozenset(names_by_path[path] for path in answer.split(b"\0") if path in names_by_path)
+    names_by_path = {unspell(name): name for name in names if _is_below(name)}
+    asking = git.with_variable("GIT_LITERAL_PATHSPECS", "0")  # The command knows no literal ones.
+    asked = islice(names_by_path, _MOST_NAMES)
+    answer = find_ignored_paths(asking.ask, asked, with_index=True)
+    return frozenset(names_by_path[path] for path in answer.sources if path in names_by_path)
 
 
 def _is_below(name: str) -> bool:

@@ -122,17 +122,17 @@ def empty_files(paths: Iterable[Path]) -> list[str]:
         with suppress(OSError):
             if path.is_symlink() or path.stat().st_size:
                 found.append(path.name)
-                _put(path, b"")
+                replace_file(path, b"")
     return found
 
 
 def _write(job: JobEnvironment, name: str, text: str) -> None:
     if path := job.environ.get(name):
-        _put(Path(path), text.encode())
+        replace_file(Path(path), text.encode())
 
 
-def _put(path: Path, data: bytes) -> None:
-    # A new file replaces the old one, so that a process that has the old file open, or made it a link, writes elsewhere.
+def replace_file(path: Path, data: bytes) -> None:
+    """Put a new file in the place of the old one: a process that has the old file open, or made it a link, writes elsewhere."""
     other = path.with_name(f".{path.name}.{secrets.token_hex(8)}")
     with other.open("xb") as file:
         file.write(data)

@@ -16,11 +16,12 @@ from guard.core.github.escape import known_secrets, redact_document
 from guard.core.github.report import Mode, StepReport, StepStatus
 from guard.core.iteration.run import RUN
 from guard.errors import BreakerOpen, GuardError, RepositoryProblem, StateProblem
-from guard.github.environment import JobEnvironment
+from guard.github.environment import JobEnvironment, replace_file
 from guard.iteration.begin import baseline_report, begin
 from guard.run.loop import INTERRUPTED
 from guard.run.order import RunOrder
 from guard.run.run import StoppedByPerson, run_iteration
+from guard.system.programs import find_program
 
 
 @dataclass(frozen=True)
@@ -49,8 +50,12 @@ class WorkflowStep:
 
     def _run(self) -> StepReport:
         self._adopt()
+        # The script is the user's, the shell is not: it is known by its name, but started from outside the repository.
+        name, *words = self.order.argv
+        program = find_program(name, self.guard.environ) or name
+        order = replace(self.order, argv=(program, *words), command=self.order.argv)
         try:
-            made = run_iteration(self.guard, self.order)
+            made = run_iteration(self.guard, order)
             code = EXIT_OF[made.status]
         except StoppedByPerson as stop:
             made, code = stop.report, INTERRUPTED
@@ -64,9 +69,9 @@ class WorkflowStep:
         if not permission.allowed:
             raise BreakerOpen(f"the breaker is open: {state.reason or permission.reason}")
         begun = begin(self.guard)
-        self._begun_file.write_text(json.dumps([begun.run, begun.number]))
+        replace_file(self._begun_file, json.dumps([begun.run, begun.number]).encode())
         report = self._report("begun", "baseline", "", 0)
-        made = baseline_report(begun, self.guard.worktree_key)
+        made = baseline_report(begun, self.guard.worktree_key, self.guard.config.warnings)
         return report.model_copy(update={"baseline": made})
 
     def _check(self) -> StepReport:
@@ -83,7 +88,7 @@ class WorkflowStep:
             # Only once: a check may be repeated, but its iteration must not count twice.
             with self.guard.writable_store.change() as change:
                 breaker.record(change, place, replace(outcome, run=made.run))
-            self._begun_file.write_text("")
+            replace_file(self._begun_file, b"")
         return self._report_check(made, EXIT_OF[made.status])
 
     @property
@@ -93,6 +98,8 @@ class WorkflowStep:
     def _adopt(self) -> None:
         # The cache is only a hint: unusable state is moved aside with a warning.
         place = self.job.state
+        # What this machine remembers of another job's log says nothing about the one that the cache brings.
+        self.guard.log_keeper.forget()
         if not place.is_dir():
             return
         try:

@@ -10,7 +10,7 @@ from guard.core.github.report import Mode, Push, StepReport
 from guard.core.github.summary import summary
 from guard.errors import StateProblem
 from guard.git.locate import Repository
-from guard.github.environment import JobEnvironment, write_outputs, write_summary
+from guard.github.environment import JobEnvironment, replace_file, write_outputs, write_summary
 
 _REPORT = "report.json"
 _MOST_BYTES = 64 * 1024 * 1024
@@ -19,7 +19,7 @@ _MOST_BYTES = 64 * 1024 * 1024
 def save_report(report: StepReport, job: JobEnvironment) -> Path:
     job.folder.mkdir(parents=True, exist_ok=True)
     path = job.folder / _REPORT
-    path.write_text(report.model_dump_json(indent=2) + "\n")
+    replace_file(path, report.model_dump_json(indent=2).encode() + b"\n")
     return path
 
 

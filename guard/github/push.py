@@ -79,9 +79,7 @@ def _push(
     folder = Path(tempfile.mkdtemp(prefix="guard-push-"))
     try:
         own = _make_repository(repository, folder, job.environ)
-        words = [word for kind in _PROTOCOLS for word in ("-c", f"protocol.{kind}.allow=always")]
         done = run_git(
-            *words,
             "push",
             "--quiet",
             "--no-verify",
@@ -113,7 +111,11 @@ def _git_variables(server: str, token: str) -> dict[str, str]:
     settings = {"http.followRedirects": "false", "push.gpgSign": "false"}
     if urlsplit(server).scheme in ("https", "http"):
         settings[f"http.{server}/.extraheader"] = f"AUTHORIZATION: basic {user}"
-    variables = {"GIT_CONFIG_GLOBAL": "/dev/null", "GIT_CONFIG_COUNT": str(len(settings))}
+    variables = {
+        "GIT_ALLOW_PROTOCOL": ":".join(_PROTOCOLS),
+        "GIT_CONFIG_COUNT": str(len(settings)),
+        "GIT_CONFIG_GLOBAL": "/dev/null",
+    }
     for number, (key, value) in enumerate(settings.items()):
         variables |= {f"GIT_CONFIG_KEY_{number}": key, f"GIT_CONFIG_VALUE_{number}": value}
     return variables

@@ -3,7 +3,6 @@
 import os
 import re
 import shlex
-import shutil
 import sys
 import sysconfig
 from collections.abc import Iterator, Mapping
@@ -11,6 +10,7 @@ from itertools import pairwise
 from pathlib import Path
 
 from guard.errors import WrongUsage
+from guard.system.programs import find_as_shell, own_python
 
 Environ = Mapping[str, str]
 
@@ -73,7 +73,7 @@ def own_path(environ: Environ) -> str:
     )
     if path is not None:
         return shlex.quote(path)
-    return f"{shlex.quote(sys.executable)} -m guard"
+    return shlex.join(own_python("-m", "guard"))
 
 
 def check_command(command: str) -> str:
@@ -112,7 +112,7 @@ def _is_guard(word: str) -> bool:
 
 def _find(name: str, environ: Environ) -> str | None:
     # None if the search path leads to another installation.
-    path = shutil.which(name, path=environ.get("PATH", ""))
+    path = find_as_shell(name, environ)
     if path is None:
         return None
     own = {os.path.realpath(script) for script in _own_scripts()}

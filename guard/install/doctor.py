@@ -1,8 +1,6 @@
 """Check for `guard doctor` whether each agent's hooks are installed, trusted and called, and which faults they noted."""
 
-import os
 import shlex
-import shutil
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import suppress
@@ -21,6 +19,7 @@ from guard.install import merge, plugins, settings_file
 from guard.install.agents import AGENT_CLIS, OPENCODE, AgentCli, Scope
 from guard.install.jsonc import parse
 from guard.install.trust import HookFinding, read_trust
+from guard.system.programs import find_as_shell, search_program
 
 _A_DAY = timedelta(days=1)
 _MOST_TEXT = 200
@@ -35,7 +34,7 @@ def agent_hooks_health(guard: Invocation) -> Iterator[DoctorCheck]:
         yield from lines
         if lines:
             yield from _silent_hooks(guard, cli)
-        if not lines and shutil.which(cli.agent, path=guard.environ.get("PATH", "")):
+        if not lines and search_program(cli.agent, guard.environ).program:
             yield _line(cli, "ok", "not installed", f"guard install {cli.agent}")
     yield from _noted_faults(guard)
 
@@ -104,9 +103,7 @@ def _check_file(
 def _exists(guard: Invocation, program: str) -> bool:
     words = shlex.split(program)
     name = next((word for word in words if "=" not in word and word != "env"), "")
-    if "/" in name:
-        return os.path.isfile(name) and os.access(name, os.X_OK)
-    return shutil.which(name, path=guard.environ.get("PATH", "")) is not None
+    return find_as_shell(name, guard.environ) is not None
 
 
 def _last_call(guard: Invocation, cli: AgentCli) -> HookFinding:

@@ -1,6 +1,5 @@
 """Check for `guard doctor` which of git's hooks are guard's and current, and which commits bypassed them."""
 
-import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -11,6 +10,7 @@ from guard.hooks.git.commits import find_missed_commits
 from guard.install import git_scripts
 from guard.install.git_hooks import folder_in_use
 from guard.system.foreign_files import read_regular
+from guard.system.programs import find_as_shell
 
 _NAME = "git hooks"
 _MOST_BYTES = 1024 * 1024
@@ -42,8 +42,7 @@ def git_hooks_health(guard: Invocation) -> Iterator[DoctorCheck]:
     odd += [
         f"{event} calls {script.program}, which is not there"
         for event, script in scripts.items()
-        if script.program
-        and shutil.which(script.program, path=guard.environ.get("PATH", "")) is None
+        if script.program and find_as_shell(script.program, guard.environ) is None
     ]
     if odd:
         yield DoctorCheck.of(_NAME, "warning", "; ".join([found, *odd]), "guard install git")

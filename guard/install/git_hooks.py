@@ -92,7 +92,8 @@ def _write(folder: Path, step: GitHookLine, program: str) -> None:
     temporary = folder / f".{step.hook}.guard.tmp"
     try:
         temporary.unlink(missing_ok=True)
-        temporary.write_bytes(git_scripts.render_script(step.hook, program))
+        with temporary.open("xb") as file:
+            file.write(git_scripts.render_script(step.hook, program))
         temporary.chmod(_MODE)
         if step.step == "install" and os.path.lexists(path):
             # Renamed, so that bytes, mode and links stay as they are.

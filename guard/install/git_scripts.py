@@ -23,6 +23,8 @@ _BY_HAND = frozenset(
     {
         *("e335f89f7ac41f0b", "ff614f2ad1815c5b", "6642c11a2e9e4b88"),
         *("ac73ae70a7081fe4", "f8f1ea18f34353b0", "4706daf02c02d62b"),
+        *("e2df3cef414ba3a3", "25e1a140b067c78a", "afb2b39f90d85a02"),
+        *("7fe9eeb8596a8d01", "b36def09866cefaa"),
     }
 )
 """Digests of older scripts that were meant to be copied by hand, and so hold no digest themselves."""

@@ -27,15 +27,15 @@ class OfferedHook:
 OFFERED = (
     OfferedHook(
         "guard-validate-state",
-        "guard: state files, plans and configuration fit their schemas",
-        "Refuses a commit of guard's own files that do not fit their schemas; looks at what is staged.",
+        "guard: state files, plans and configuration fit their schemas, and an agent commits no secret",
+        "Refuses what is staged: guard's own files that do not fit their schemas, and an agent's commit with a secret.",
         "pre-commit",
         ("pre-commit",),
     ),
     OfferedHook(
         "guard-commit-msg",
         "guard: name the iteration in the commit message",
-        "Adds the run and the iteration as a trailer to a commit that is made in one.",
+        "Adds the run and the iteration as a trailer to a commit that is made in one, and refuses a secret in it.",
         "prepare-commit-msg",
         ("prepare-commit-msg",),
         filenames=True,

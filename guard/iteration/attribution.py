@@ -20,6 +20,7 @@ from guard.git.reader import RepositoryReader
 from guard.git.reflogs import paths_gone_from_stash
 
 MIXED = "mixed with changes that were there before the iteration"
+_NESTED = "nested_repository: "
 STASHED = "it was in the stash before the iteration"
 _SLACK_SECONDS = 2.0
 """A guard that is killed has looked at most so long before."""
@@ -74,7 +75,9 @@ def shared_with_user(
     if baseline.stash and left:
         back = paths_gone_from_stash(git, baseline.stash)
         found |= {file.path: STASHED for file in left if file.path in back}
-    return found | dict.fromkeys(paths_with_users_work(baseline.dirty, left), MIXED)
+    mixed = paths_with_users_work(baseline.dirty, left)
+    repositories = {file.path for file in left if file.kind == "repository"}
+    return found | {path: _NESTED + MIXED if path in repositories else MIXED for path in mixed}
 
 
 def _paths_changed_while(

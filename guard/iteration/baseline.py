@@ -1,7 +1,6 @@
 """Take the baseline of a work tree, pin it, and find it again."""
 
 from collections.abc import Sequence
-from contextlib import suppress
 from datetime import datetime
 from typing import Any
 
@@ -120,7 +119,5 @@ def keep_lost(git: RepositoryReader, baseline: Baseline, work: Work, now: dateti
     ref = lost_ref(baseline.baseline)
     before = git.line("rev-parse", "--quiet", "--verify", f"{ref}^{{commit}}")
     tips = [*work.lost_tips, *([before] if before else [])]
-    with suppress(RepositoryProblem):
-        pin(git, ref, tips, now, "Commits that were lost in an iteration")
-        return ref
-    return None
+    pin(git, ref, tips, now, "Commits that were lost in an iteration")
+    return ref

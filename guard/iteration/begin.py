@@ -5,7 +5,7 @@ from datetime import datetime
 
 from guard.context.ids import new_id
 from guard.context.invocation import Invocation
-from guard.core.base.text import escape, shorten, utf8_text
+from guard.core.base.text import escape, fit_line, shorten, utf8_text
 from guard.core.check.last_check import LAST_CHECK
 from guard.core.iteration.baseline import EMPTY, Baseline
 from guard.core.iteration.events import (
@@ -18,8 +18,8 @@ from guard.core.iteration.events import (
 )
 from guard.core.iteration.report import BaselineReport
 from guard.core.iteration.run import RUN, Run
-from guard.core.snapshots.snapshot import Occasion
-from guard.errors import GuardError
+from guard.core.snapshots.snapshot import Occasion, Snapshot
+from guard.errors import GuardError, RepositoryProblem
 from guard.git.reader import RepositoryReader
 from guard.iteration import baseline as baselines
 from guard.iteration.attribution import Away, left_by_iteration, shared_with_user
@@ -32,6 +32,7 @@ from guard.iteration.current import (
     refuse_beside_another,
 )
 from guard.iteration.kept_output import unwatched_since
+from guard.snapshots.last_resort import NothingSaved, add_snapshot, save, saves_before_abort
 from guard.snapshots.project import Site
 from guard.snapshots.take import keep
 
@@ -39,6 +40,7 @@ _LONGEST_WORD = 200
 _MOST_WORDS = 64
 
 
+@saves_before_abort
 def begin(
     guard: Invocation,
     supervisor: Process | None = None,
@@ -56,18 +58,7 @@ def begin(
     store, words = guard.writable_store, _command_words(command)
     run = store.view(RUN, key)
     refuse(run)
-    _finish_rescues(guard)
-    before = baselines.load(store, key)
-    recorded = baselines.prepare(
-        _git(guard),
-        key,
-        now,
-        run=run.run if run else new_id(),
-        iteration=1,
-        carried=_files_left_before(guard, run, before, over_since),
-        like=before.dirty if before else (),
-    )
-    recorded = _keep_all(guard, recorded)
+    recorded = _keep_all(guard, _prepare_baseline(guard, run, now, over_since))
     with store.change() as change:
         run = change.view(RUN, key)
         refuse(run)  # Another may have begun while the baseline was taken.
@@ -88,7 +79,28 @@ def begin(
         )
         pinned = recorded.model_copy(update={"run": name, "iteration": number})
         change.append(*opened, started, pinned)
+    store.anchor()  # The agent may delete the log; what it has lost by then is known.
     return current_iteration(guard, CheckTerms())
+
+
+def _prepare_baseline(
+    guard: Invocation, run: Run | None, now: datetime, over_since: datetime | None
+) -> BaselineRecorded:
+    key = guard.worktree_key
+    before = baselines.load(guard.writable_store, key)
+    try:
+        _finish_rescues(guard)
+        return baselines.prepare(
+            _git(guard),
+            key,
+            now,
+            run=run.run if run else new_id(),
+            iteration=1,
+            carried=_files_left_before(guard, run, before, over_since),
+            like=before.dirty if before else (),
+        )
+    except RepositoryProblem as error:
+        raise add_snapshot(guard, error) from None
 
 
 def _command_words(command: tuple[str, ...]) -> tuple[str, ...]:
@@ -140,8 +152,25 @@ def _keep_all(guard: Invocation, recorded: BaselineRecorded) -> BaselineRecorded
         taken = keep(guard, Occasion("baseline", recorded.at))
     except GuardError as error:
         guard.output.warn(f"guard could not keep a snapshot of the work tree: {error.message}")
+        return _keep_elsewhere(guard, recorded)
+    return _note_kept(recorded, taken)
+
+
+def _note_kept(recorded: BaselineRecorded, taken: Snapshot) -> BaselineRecorded:
+    warnings = recorded.warnings
+    if not taken.whole:
+        missing = f"the baseline's snapshot does not have everything: {taken.skipped[0]}"
+        warnings = (*warnings, fit_line(missing))
+    return recorded.model_copy(update={"kept": taken.recover, "warnings": warnings})
+
+
+def _keep_elsewhere(guard: Invocation, recorded: BaselineRecorded) -> BaselineRecorded:
+    try:
+        taken = save(guard, Occasion("baseline", recorded.at)).snapshot
+    except NothingSaved:
         return recorded
-    return recorded.model_copy(update={"kept": taken.recover})
+    guard.output.warn(f"{taken.words}: {taken.recover}")
+    return _note_kept(recorded, taken)
 
 
 def record_not_started(guard: Invocation, iteration: Iteration, why: str) -> None:
@@ -152,7 +181,10 @@ def record_not_started(guard: Invocation, iteration: Iteration, why: str) -> Non
         change.append(IterationEnded(**fields, status="error", reason=reason, elapsed_seconds=0))
 
 
-def baseline_report(begun: Iteration, worktree: str) -> BaselineReport:
+def baseline_report(
+    begun: Iteration, worktree: str, warnings: tuple[str, ...] = ()
+) -> BaselineReport:
+    """Return the report of a begun iteration; `warnings` are those of the configuration."""
     found = begun.baseline
     return BaselineReport(
         baseline=found.baseline,
@@ -167,5 +199,5 @@ def baseline_report(begun: Iteration, worktree: str) -> BaselineReport:
         dirty=len(found.dirty),
         left_by_iterations=sum(file.left_by == "iteration" for file in found.dirty),
         pin=found.pin,
-        warnings=found.warnings,
+        warnings=(*warnings, *found.warnings),
     )

@@ -5,14 +5,16 @@ Both are in the files of `output.d` in the workspace: their content is the outpu
 
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
 from guard.context.invocation import Invocation
 from guard.core.classify import Classification, make_reader
+from guard.errors import GuardError
 from guard.iteration.current import Iteration, has_agent_ended, is_other_guard_alive, last_check
+from guard.system.private_files import Folder
 
 if TYPE_CHECKING:
     from guard.core.classify.stream_reader import OutputReader
@@ -24,22 +26,31 @@ _CHUNK = 1024 * 1024
 
 @dataclass(frozen=True)
 class KeptOutput:
-    """The two files of one iteration; the newest few are kept."""
+    """The two files of one iteration; the newest few are kept.
 
-    folder: Path
+    The folder is opened without following links: the agent can replace it, and nothing outside may be touched.
+    """
+
+    workspace: Path
     name: str
 
     @classmethod
     def of(cls, guard: Invocation, iteration: Iteration) -> "KeptOutput":
-        return cls(guard.workspace.path / FOLDER, f"{iteration.run}.{iteration.number:06d}")
+        return cls(guard.workspace.path, f"{iteration.run}.{iteration.number:06d}")
+
+    @contextmanager
+    def _open_folder(self, *, create: bool = False) -> Iterator[Folder | None]:
+        with ExitStack() as opened:
+            workspace = Folder.open(self.workspace)
+            folder = None
+            if workspace is not None:
+                folder = opened.enter_context(workspace).child(FOLDER, create=create)
+            yield opened.enter_context(folder) if folder is not None else None
 
     @contextmanager
     def open(self) -> Iterator[tuple[BinaryIO, BinaryIO]]:
         """Open the files for stdout and stderr; where that fails, the agent runs without them."""
-        with suppress(OSError):
-            os.makedirs(self.folder, mode=0o700, exist_ok=True)
-            self._delete_oldest()
-        files = _create(self._path("stdout")), _create(self._path("stderr"))
+        files = self._create()
         try:
             yield files
         finally:
@@ -48,38 +59,62 @@ class KeptOutput:
                 with suppress(OSError):
                     file.close()
 
+    def _create(self) -> tuple[BinaryIO, BinaryIO]:
+        with suppress(OSError, GuardError), self._open_folder(create=True) as folder:
+            if folder is not None:
+                with suppress(OSError):
+                    _delete_oldest(folder)
+                return _create(folder, self._file("stdout")), _create(folder, self._file("stderr"))
+        return open(os.devnull, "wb"), open(os.devnull, "wb")
+
     def read(self, agent: str | None) -> "OutputReader | None":
         if not self.is_kept():
             return None
         words = make_reader(agent)
-        for data in _chunks(self._path("stdout")):
+        for data in self._chunks("stdout"):
             words.feed(data)
-        for data in _chunks(self._path("stderr")):
+        for data in self._chunks("stderr"):
             words.feed_error(data)
         return words
 
+    def _chunks(self, stream: str) -> Iterator[bytes]:
+        with suppress(OSError, GuardError), self._open_folder() as folder:
+            if folder is not None:
+                with open(folder.open_file(self._file(stream)), "rb") as file:
+                    while data := file.read(_CHUNK):
+                        yield data
+
     def touch(self) -> None:
         # The time of the file says that guard is watching, whatever becomes of guard.
-        with suppress(OSError):
-            os.utime(self._path("stdout"))
+        with suppress(OSError, GuardError), self._open_folder() as folder:
+            if folder is not None:
+                name = self._file("stdout")
+                os.utime(name, dir_fd=folder.descriptor, follow_symlinks=False)
 
     def is_kept(self) -> bool:
         """Tell whether guard has watched over this iteration, and its files are not yet deleted."""
-        return self._path("stdout").exists()
+        return self._time() is not None
 
     def watched_until(self) -> float:
-        try:
-            return self._path("stdout").stat().st_mtime
-        except OSError:
-            return 0.0
+        return self._time() or 0.0
 
-    def _path(self, stream: str) -> Path:
-        return self.folder / f"{self.name}.{stream}"
+    def _time(self) -> float | None:
+        with suppress(OSError, GuardError), self._open_folder() as folder:
+            if folder is not None:
+                name, place = self._file("stdout"), folder.descriptor
+                return os.stat(name, dir_fd=place, follow_symlinks=False).st_mtime
+        return None
 
-    def _delete_oldest(self) -> None:
-        files = sorted(self.folder.iterdir(), key=lambda path: path.stat().st_mtime)
-        for path in files[: -2 * _KEEP]:
-            path.unlink()
+    def _file(self, stream: str) -> str:
+        return f"{self.name}.{stream}"
+
+
+def _delete_oldest(folder: Folder) -> None:
+    def time(name: str) -> float:
+        return os.stat(name, dir_fd=folder.descriptor, follow_symlinks=False).st_mtime
+
+    for name in sorted(folder.names(), key=time)[: -2 * _KEEP]:
+        folder.remove(name)
 
 
 def classify_kept_output(guard: Invocation, iteration: Iteration) -> Classification | None:
@@ -121,15 +156,8 @@ def unwatched_since(guard: Invocation, iteration: Iteration) -> float | None:
     return None if last is not None and last.left_open else kept.watched_until()
 
 
-def _create(path: Path) -> BinaryIO:
-    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+def _create(folder: Folder, name: str) -> BinaryIO:
     try:
-        return open(os.open(path, flags, 0o600), "wb")
-    except OSError:
+        return open(folder.open_file(name, os.O_WRONLY | os.O_CREAT | os.O_EXCL), "wb")
+    except (OSError, GuardError):
         return open(os.devnull, "wb")
-
-
-def _chunks(path: Path) -> Iterator[bytes]:
-    with suppress(OSError), open(path, "rb") as file:
-        while data := file.read(_CHUNK):
-            yield data

@@ -23,8 +23,9 @@ from guard.core.probe.answer import (
     extract_answer,
 )
 from guard.probe.base import Call, CannotAsk, Cli, ProbeCall, ProbeOutput, ProbeQuestion
-from guard.probe.environment import find_program, probe_environment
+from guard.probe.environment import probe_environment
 from guard.system.processes import Finished, run
+from guard.system.programs import search_program
 
 _NO_SESSION = re.compile(
     r"no conversation found|requires a valid session id|no rollout found|thread not loaded"
@@ -68,10 +69,11 @@ class ProbeAttempt:
             raise CannotAsk("no_session", f"{question.session!r} is not the id of a session")
         environ = probe_environment(question.environ, question.cwd)
         name = self._cli.program(question)
-        program = find_program(name, environ, question.cwd)
-        if program is None:
-            raise CannotAsk("no_cli", f"there is no program {name!r} on PATH outside the work tree")
-        return ProbeCall(question, program, self._nonce, scratch, environ)
+        search = search_program(name, question.environ, question.cwd)
+        if search.program is None:
+            nowhere = f"there is no program {name!r} on PATH outside the work tree"
+            raise CannotAsk("no_cli", search.problem if search.refused else nowhere)
+        return ProbeCall(question, search.program, self._nonce, scratch, environ)
 
     def _run(self, call: Call) -> Finished:
         try:

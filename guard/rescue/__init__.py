@@ -10,9 +10,9 @@ from datetime import datetime
 from typing import TYPE_CHECKING
 
 from guard.core.snapshots.snapshot import Occasion, Rescue
-from guard.errors import RepositoryProblem
+from guard.errors import RepositoryProblem, StateProblem
 from guard.snapshots.project import Project, Site
-from guard.snapshots.shadow import SHADOW_FOLDER, Shadow
+from guard.snapshots.shadow import SHADOW_FOLDER, Shadow, refuse_untrusted
 from guard.snapshots.take import open_for_snapshot, promote, prune_old, take
 
 # Much to import, and not needed for a snapshot alone.
@@ -50,6 +50,10 @@ def mend_killed_rescue(site: Site) -> None:
     """Finish or take back what a killed rescue left half done, before uncommitted work is counted."""
     shadow = site.workspace / SHADOW_FOLDER
     if (shadow / "guard.locks").is_dir() and site.repository.git_dir_exists:
+        try:
+            refuse_untrusted(site.workspace)
+        except (StateProblem, OSError):
+            return  # A link in its place leads to files that are not guard's; the snapshot refuses it too, and says so.
         project = site.project()
         _mend(project, Shadow(shadow, site.environ, project.deadline))
 

@@ -3,6 +3,7 @@
 import os
 from collections.abc import Sequence
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 
 from guard.core.base.paths import path_line, unspell
@@ -19,13 +20,14 @@ from guard.core.snapshots.snapshot import (
     list_held_back,
 )
 from guard.errors import RepositoryProblem, StoreUnavailable
+from guard.git.obstacles import RULE_FILES, GitObstacle, obstacle_to_read
 from guard.rescue import changes
 from guard.rescue.changes import PathChange
-from guard.rescue.commits import Committer, ProvenTree, prove, write_selection
+from guard.rescue.commits import Committer, ProvenTree, prove, rescue_branch, write_selection
 from guard.rescue.move_branch import IndexLocked, move_with_index
 from guard.rescue.order import Orders
 from guard.rescue.repo_hooks import HookRefused, RepositoryHooks
-from guard.rescue.select import CommitSelection, Planner
+from guard.rescue.select import CommitSelection, Planner, hold_unjudged
 from guard.rescue.task_boxes import Ticks, find_ticks
 from guard.snapshots.collect import UNSTEADY
 from guard.snapshots.project import Project
@@ -60,21 +62,37 @@ class CommitAttempt:
         """Return what became of it; raise `Rewritten` if a hook needs another attempt, unless this is the last one."""
         try:
             state = self._project.state(self._orders.baseline_branch)
+        except GitObstacle as error:
+            return self._report_obstacle(error)
         except RepositoryProblem as error:
             return self._result("not_plain:git", error.message)
         what = obstacle(state)
         if what is not None and is_snapshot_only(state, what):
             return self._report_only_snapshot(what)
         try:
+            self._refuse_obstacles(state, what)
             self._project = self._project.without_filters()
             with scratch_folder(self._shadow.path.parent) as folder:
                 own = self._project.with_index(folder / "index")
                 own = own.with_object_folder(folder / "objects") if self._orders.dry else own
                 return self._commit_plan(own, state, folder)
+        except GitObstacle as error:
+            return self._report_obstacle(error)
         except (RepositoryProblem, StoreUnavailable) as error:
             return self._result("refused", error.message)
         except OSError as error:
             return self._result("refused", f"no room for an index: {error.strerror}")
+
+    def _refuse_obstacles(self, state: RepositoryState, what: str | None) -> None:
+        """Raise `GitObstacle` before anything is written: a link or a special file where git would write or read."""
+        orders, root = self._orders, self._project.repository.root
+        branch = os.fsdecode(unspell(state.branch)) if state.branch else "HEAD"
+        aside = what is not None or orders.on_branch
+        own = f"refs/heads/{rescue_branch(orders.run, orders.iteration)}"
+        self._project.refuse_obstacles(own if aside else branch)
+        for path, why in self._taken.unread.items():
+            if why == SPECIAL and os.fsdecode(path).rpartition("/")[2] in RULE_FILES:
+                raise obstacle_to_read(root / os.fsdecode(path), SPECIAL)
 
     def _commit_plan(self, own: Project, state: RepositoryState, folder: Path) -> Rescue:
         branch = os.fsdecode(unspell(state.branch)) if state.branch else None
@@ -92,7 +110,7 @@ class CommitAttempt:
             self._notes.append(f"{files} written since the baseline in the snapshot only")
         if is_mass_deletion(len(plan.delete) - plan.moved, len(before)):
             return self._report_only_snapshot("mass_deletion")
-        tree = write_selection(own, plan) if plan.add or plan.delete else None
+        tree, plan = self._write_tree(own, plan)
         changed = changes.list_changes(own, head, tree) if tree else []
         if tree is None or not changed:
             return self._report_nothing(own, state, head, plan, tree)
@@ -110,6 +128,17 @@ class CommitAttempt:
         if what is not None or branch is None:
             return self._put_on_new_branch(own, proven, f"{what}")
         return self._put_on_branch(own, proven, branch)
+
+    def _write_tree(
+        self, own: Project, plan: CommitSelection
+    ) -> tuple[str | None, CommitSelection]:
+        """Return the tree that is to be committed, None without a change, and the plan without what git refuses to add."""
+        if not plan.add and not plan.delete:
+            return None, plan
+        refused: dict[bytes, str] = {}
+        tree = write_selection(own, plan, refused)
+        self._held_back = (*self._held_back, *hold_unjudged(refused))
+        return tree, replace(plan, add=tuple(path for path in plan.add if path not in refused))
 
     def _list_not_saved(self, plan: CommitSelection) -> list[HeldBack]:
         """Name what could not be read: git does not see what is in it either."""
@@ -262,6 +291,9 @@ class CommitAttempt:
             there = [change for change in listed if change.path in behind]
             with suppress(IndexLocked):
                 move_with_index(self._project, head, there, ("rev-parse", "--git-dir"))
+
+    def _report_obstacle(self, error: GitObstacle) -> Rescue:
+        return self._result("not_plain:obstacle", f"{error.message}: kept in the snapshot only")
 
     def _report_only_snapshot(self, what: str) -> Rescue:
         return self._result(f"not_plain:{what}", f"{_words(what)}: kept in the snapshot only")

@@ -17,6 +17,8 @@ from guard.core.rescue.commit_message import commit_message
 from guard.core.rescue.groups import Group
 from guard.core.snapshots.paths import LINK
 from guard.errors import RepositoryProblem
+from guard.git.ignore_rules import ask_by_parts
+from guard.git.obstacles import GitObstacle
 from guard.git.run import read_users_config
 from guard.rescue.changes import PathChange, update_index, write_tree
 from guard.rescue.move_branch import ref_update
@@ -25,6 +27,7 @@ from guard.snapshots.project import Project
 from guard.snapshots.shadow import Shadow
 from guard.snapshots.take import Taken
 from guard.system.processes import run
+from guard.system.programs import find_program
 
 _PROGRAMS = {
     "openpgp": ("gpg.openpgp.program", "gpg.program"),
@@ -57,6 +60,8 @@ def find_signing(environ: Mapping[str, str], committer: str) -> Signing | None:
         key = read_users_config("user.signingKey", environ) or _usual_key(form, environ, committer)
         programs = (read_users_config(name, environ) for name in _PROGRAMS[form])
         program = os.path.expanduser(next(filter(None, programs), _USUAL[form]))
+        # Git would look it up by the folders of the search path alone.
+        program = find_program(program, environ) or program
         options = {"gpg.format": form, **dict.fromkeys(_PROGRAMS[form], program)}
         settings = (word for name, value in options.items() for word in ("-c", f"{name}={value}"))
         return Signing(tuple(settings), key or "")
@@ -70,13 +75,18 @@ def _usual_key(form: str, environ: Mapping[str, str], committer: str) -> str | N
     command = read_users_config("gpg.ssh.defaultKeyCommand", environ)
     if command is None:
         return None
-    done = run(shlex.split(command), environ=environ, time_limit=_KEY_SECONDS, leaves_nothing=True)
+    words = shlex.split(command)
+    done = run(words, environ=environ, time_limit=_KEY_SECONDS, cwd=os.sep, leaves_nothing=True)
     line = done.stdout.decode(errors="replace").partition("\n")[0].strip()
     return line if done.code == 0 and line.startswith(("key::", "ssh-", "ecdsa-", "sk-")) else None
 
 
 _MOST_BRANCHES = 50
 _SIGNING_SHARE = 0.4
+
+
+def rescue_branch(run: str, iteration: int) -> str:
+    return f"guard/rescue/{run}-{iteration}"
 
 
 class ProvenTree(NamedTuple):
@@ -87,14 +97,27 @@ class ProvenTree(NamedTuple):
     changed: Sequence[PathChange]
 
 
-def write_selection(project: Project, plan: CommitSelection) -> str:
+def write_selection(
+    project: Project, plan: CommitSelection, refused: dict[bytes, str] | None = None
+) -> str:
+    """Write the planned changes into the index, and a tree of them.
+
+    A path that git refuses to add is left as it was, and goes into `refused` with git's message; if it refuses all of them,
+    the fault is not theirs, and this raises.
+    """
+    refused = {} if refused is None else refused
     if plan.delete:
         project.call(
             "update-index", "--force-remove", "-z", "--stdin", stdin=join_paths(plan.delete)
         )
-    if plan.add:
-        words = ("update-index", "--add", "--replace", "-z", "--stdin")
-        project.call(*words, stdin=join_paths(plan.add))
+    words = ("update-index", "--add", "--replace", "-z", "--stdin")
+
+    def add(part: Sequence[bytes]) -> bytes:
+        return project.call(*words, stdin=join_paths(part))
+
+    added = list(ask_by_parts(add, plan.add, refused))
+    if refused and not added:
+        raise RepositoryProblem(next(iter(refused.values())), "run `git status`, then `git fsck`")
     return write_tree(project)
 
 
@@ -199,16 +222,18 @@ class Committer:
 
     def new_branch(self, commit: str) -> str:
         """Put a rescue branch at the commit; a branch that has the name already is never moved."""
-        name = f"guard/rescue/{self._run}-{self._iteration}"
+        name = rescue_branch(self._run, self._iteration)
         for number in range(2, _MOST_BRANCHES):
             try:
                 with self.branch_update(f"refs/heads/{name}", commit, None) as words:
                     self._project.call(*words)
+            except GitObstacle:
+                raise
             except RepositoryProblem:
                 taken = ("rev-parse", "--verify", "--quiet", f"refs/heads/{name}")
                 if self._project.line_if_any(*taken) is None:
                     raise
-                name = f"guard/rescue/{self._run}-{self._iteration}-{number}"
+                name = f"{rescue_branch(self._run, self._iteration)}-{number}"
             else:
                 return name
         raise RepositoryProblem(

@@ -21,6 +21,7 @@ from guard.rescue.stale_locks import note_locks
 from guard.snapshots.project import Project
 from guard.system.private_files import close
 from guard.system.processes import run
+from guard.system.programs import find_program
 
 _NAME = "guard-index."
 _PATIENCE_SECONDS = 2.0
@@ -170,9 +171,11 @@ def _take_lock(index: Path, new: Path) -> str | None:
 def _run(
     project: Project, script: str, paths: Sequence[Path], words: Sequence[str], lends: Sequence[int]
 ) -> tuple[int | None, str]:
-    argv, environ = project.command(*words)
+    (git, *rest), environ = project.command(*words)
+    # The shell would look it up by the folders of the search path alone.
+    program = find_program(git, environ) or git
     done = run(
-        ["sh", "-c", script, "sh", *map(os.fspath, paths), *argv],
+        ["sh", "-c", script, "sh", *map(os.fspath, paths), program, *rest],
         environ=environ,
         time_limit=project.deadline.left(),
         cwd=project.repository.root,

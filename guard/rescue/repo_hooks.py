@@ -58,6 +58,7 @@ class RepositoryHooks:
                 cwd=self._project.repository.root,
                 most_stderr=_MOST_WORDS,
                 leaves_nothing=True,
+                chosen=True,
             )
         except OSError as error:
             raise HookRefused(f"{name} does not start: {error.strerror}") from None
@@ -85,6 +86,6 @@ def _environ(project: Project, index: Path) -> Mapping[str, str]:
     The repository is where it runs. Were it named here, whatever a hook does in another repository (a test that makes one)
     would be done to this one.
     """
-    callers = project.callers or project.environ
-    plain = {name: text for name, text in callers.items() if not name.startswith("GIT_")}
+    callers = project.environ.items()
+    plain = {name: text for name, text in callers if not name.startswith("GIT_")}
     return {**plain, "GIT_INDEX_FILE": os.fspath(index), "GIT_EDITOR": ":", "GIT_PREFIX": ""}

@@ -1,10 +1,13 @@
 """Select which of the paths that an iteration left may be committed, and say why the others may not."""
 
 import os
+import shlex
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
+from itertools import islice
 from typing import NamedTuple
 
 from guard.core.base.paths import path_line, spell
@@ -14,6 +17,7 @@ from guard.core.rescue.settings import RescueSettings
 from guard.core.snapshots.paths import GITLINK, LINK, folders_above, is_refused_by_git, is_relative
 from guard.core.snapshots.snapshot import HeldBack
 from guard.errors import RepositoryProblem
+from guard.git.ignore_rules import IgnoredPaths, ask_by_parts, find_ignored_paths
 from guard.snapshots.fast_import import Listing
 from guard.snapshots.objects import read_blobs
 from guard.snapshots.project import Project
@@ -32,17 +36,9 @@ class HiddenFiles(NamedTuple):
     others: int
 
 
-def _rules(project: Project, paths: Sequence[bytes]) -> Iterator[tuple[bytes, bytes]]:
-    """Yield, for each ignored path, the file that has the rule."""
-    if not paths:
-        return
-    asking = project.with_variables(GIT_LITERAL_PATHSPECS="0")
-    stdin = b"".join(b"./" + path + b"\0" for path in paths)
-    words = ("check-ignore", "--verbose", "-z", "--stdin")
-    fields = asking.call(*words, stdin=stdin, codes=(0, 1)).split(b"\0")[:-1]
-    for source, pattern, path in zip(fields[::4], fields[2::4], fields[3::4], strict=True):
-        if not pattern.startswith(b"!"):
-            yield source, path.removeprefix(b"./")
+def _ask_ignored(project: Project, paths: Sequence[bytes]) -> IgnoredPaths:
+    # `check-ignore` refuses literal pathspecs.
+    return find_ignored_paths(project.with_variables(GIT_LITERAL_PATHSPECS="0").call, paths)
 
 
 def _is_new(project: Project, source: bytes, changed: Collection[bytes], since: datetime) -> bool:
@@ -157,10 +153,11 @@ class Planner:
         new = {kept[path].oid: path for path in list(held)[:_MOST_COMPARED] if path in kept}
         after = dict(read_blobs(self._shadow.call, list(new), _MOST_BYTES)) if new else {}
         wanted = list(lost)[:_MOST_COMPARED] if after else []
-        for oid, old in read_blobs(self._project.call, wanted, _MOST_BYTES) if wanted else ():
-            for other, data in after.items():
-                if _is_alike(old, data):
-                    yield lost[oid], new[other]
+        with suppress(RepositoryProblem):  # A damaged object can be compared with nothing.
+            for oid, old in read_blobs(self._project.call, wanted, _MOST_BYTES) if wanted else ():
+                for other, data in after.items():
+                    if _is_alike(old, data):
+                        yield lost[oid], new[other]
 
     def _find_hidden(self, named: Sequence[bytes], changed: Collection[bytes]) -> HiddenFiles:
         """Find files written since the baseline that are in the snapshot, neither committed nor `named`, and ignored.
@@ -171,14 +168,19 @@ class Planner:
             return HiddenFiles({}, 0)
         known = self._committed.keys() | set(named)
         written = self._taken.kept.written_since(int(self._since.timestamp() * 1e9))
-        candidates = [path for path in written if path not in known][:_MOST_ASKED]
-        found, others = {}, 0
-        for source, path in _rules(self._project, candidates):
-            if _is_new(self._project, source, changed, self._since):
+        unknown = (path for path in written if path not in known and not self._is_nested(path))
+        candidates = list(islice(unknown, _MOST_ASKED))
+        answer, found, others = _ask_ignored(self._project, candidates), dict[bytes, str](), 0
+        for path, source in answer.sources.items():
+            folder = next((at for at in folders_above(path) if at in self._taken.rebuilt), None)
+            if not _is_new(self._project, source, changed, self._since):
+                others += 1
+            elif folder is None:
                 found[path] = _NEW_RULE
             else:
-                others += 1
-        return HiddenFiles(found, others)
+                # Named once: a tool may have installed very many files there.
+                found[folder] = f"rebuilt: {self._taken.rebuilt[folder]}, {_NEW_RULE}"
+        return HiddenFiles(found | _unjudged(answer.refused), others)
 
     def _files_of(self, paths: Sequence[bytes]) -> list[bytes]:
         """A new folder stands for the files in it, as far as they are not ignored."""
@@ -198,11 +200,12 @@ class Planner:
             return "not a path in the work tree"
         if self._is_guards(path):
             return "guard's own state"
-        if self._is_nested(path):
-            return "nested_repository"
-        passed_over = [taken.passed_over.get(folder) for folder in folders_above(path)]
-        if any(passed_over) and path not in self._committed:
-            return f"rebuilt: {next(filter(None, passed_over))}"
+        nested = self._find_nested(path)
+        if nested is not None:
+            return self._explain_nested(nested)
+        rebuilt = (taken.rebuilt.get(place) for place in (*folders_above(path), path))
+        if path not in self._committed and (why := next(filter(None, rebuilt), None)):
+            return f"rebuilt: {why}"
         if any(is_refused_by_git(name) for name in path.split(b"/")):
             return "name: git refuses it"
         if path in taken.trouble:
@@ -219,34 +222,44 @@ class Planner:
         return os.path.join(root, path, b"").startswith(os.path.join(own, b""))
 
     def _is_nested(self, path: bytes) -> bool:
-        committed = self._committed
-        is_gitlink = path in committed and committed[path][0] == GITLINK
-        return is_gitlink or any(map(self._has_git_dir, (*folders_above(path), path)))
+        return self._find_nested(path) is not None
 
-    def _has_git_dir(self, folder: bytes) -> bool:
+    def _find_nested(self, path: bytes) -> bytes | None:
+        """Return the repository of its own in which a path lies, or that it is: a submodule, or a folder with a `.git`."""
+        return next(filter(self._is_repository, (*folders_above(path), path)), None)
+
+    def _explain_nested(self, folder: bytes) -> str:
+        place = shlex.quote(path_line(folder))
+        if not os.path.lexists(os.path.join(os.fsencode(self._project.repository.root), folder)):
+            return f"nested_repository: removed; `git commit -- {place}` commits that"
+        return f"nested_repository: commit it there; `git -C {place} status` shows what changed"
+
+    def _is_repository(self, folder: bytes) -> bool:
         if folder not in self._roots:
             root = os.fsencode(self._project.repository.root)
-            self._roots[folder] = os.path.lexists(os.path.join(root, folder, b".git"))
+            is_gitlink = self._committed.get(folder, (b"", ""))[0] == GITLINK
+            has_git_dir = os.path.lexists(os.path.join(root, folder, b".git"))
+            self._roots[folder] = is_gitlink or has_git_dir
         return self._roots[folder]
 
     def _find_ignored(self, paths: Sequence[bytes]) -> dict[bytes, str]:
-        if not paths:
-            return {}
-        # `check-ignore` refuses literal pathspecs; behind `./` no name can be taken for anything but a name.
-        asking = self._project.with_variables(GIT_LITERAL_PATHSPECS="0")
-        stdin = join_paths(b"./" + path for path in paths)
-        found = asking.call("check-ignore", "-z", "--stdin", stdin=stdin, codes=(0, 1))
-        return {path[len(b"./") :]: "ignored" for path in found.split(b"\0")[:-1]}
+        untracked = [path for path in paths if path not in self._committed]
+        answer = _ask_ignored(self._project, untracked)
+        return dict.fromkeys(answer.sources, "ignored") | _unjudged(answer.refused)
 
     def _find_converted(self, paths: Sequence[bytes]) -> dict[bytes, str]:
         """Hold back what a program of the user's would have to convert, or git itself cannot."""
-        if not paths:
-            return {}
-        words = ("check-attr", "-z", "--stdin", "filter", _ENCODING)
-        fields = self._project.call(*words, stdin=join_paths(paths)).split(b"\0")[:-1]
-        triples = zip(fields[::3], fields[1::3], fields[2::3], strict=True)
-        named = [triple for triple in triples if triple[2] not in NO_FILTER]
-        held = {
+        words, refused = ("check-attr", "-z", "--stdin", "filter", _ENCODING), dict[bytes, str]()
+
+        def ask(part: Sequence[bytes]) -> bytes:
+            return self._project.call(*words, stdin=join_paths(part))
+
+        named: list[tuple[bytes, bytes, bytes]] = []
+        for answer in ask_by_parts(ask, paths, refused):
+            fields = answer.split(b"\0")[:-1]
+            triples = zip(fields[::3], fields[1::3], fields[2::3], strict=True)
+            named += (triple for triple in triples if triple[2] not in NO_FILTER)
+        held = _unjudged(refused) | {
             path: f"filter: {path_line(value)}" for path, name, value in named if name == b"filter"
         }
         for path, name, value in named:
@@ -288,8 +301,21 @@ class Planner:
         return secrets.is_allowed(rule, spell(path), self._settings.allow_secrets)
 
     def _committed_data(self, path: bytes) -> bytes:
+        # Of an object that is missing nothing is known: then every secret in the file counts as added.
         _mode, oid = self._committed.get(path, (b"", ""))
-        return self._project.call("cat-file", "blob", oid) if oid else b""
+        with suppress(RepositoryProblem):
+            return self._project.call("cat-file", "blob", oid) if oid else b""
+        return b""
+
+
+def hold_unjudged(refused: Mapping[bytes, str]) -> tuple[HeldBack, ...]:
+    """Paths that git refused a question about, each with its message as the reason."""
+    held = sorted(_unjudged(refused).items())
+    return tuple(HeldBack(path=path_line(path), why=fit_line(why)) for path, why in held)
+
+
+def _unjudged(refused: Mapping[bytes, str]) -> dict[bytes, str]:
+    return {path: f"unjudged: {why}" for path, why in refused.items()}
 
 
 def join_paths(paths: Iterable[bytes]) -> bytes:

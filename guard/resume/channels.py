@@ -2,7 +2,6 @@
 
 import os
 import shlex
-import shutil
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -21,6 +20,7 @@ from guard.system import tmux
 from guard.system.host import compare_hosts, read_host
 from guard.system.private_files import write_all
 from guard.system.processes import run
+from guard.system.programs import search_program
 
 _MOST_OUTPUT = 1024 * 1024
 
@@ -153,20 +153,23 @@ def _open_command(stalled: StalledAgent) -> OpenChannel:
         raise CannotDeliver(f"`resume.command` cannot be split into words: {error}") from None
     if not words:
         raise CannotDeliver("`resume.command` is not set")
-    if shutil.which(words[0], path=stalled.guard.environ.get("PATH")) is None:
-        raise CannotDeliver(f"there is no program {words[0]}")
+    search = search_program(words[0], stalled.guard.environ)
+    program = search.program
+    if program is None:
+        raise CannotDeliver(search.problem if search.refused else f"there is no program {words[0]}")
 
     def deliver(text: str) -> str:
         environ = {**stalled.guard.environ, **_ids(stalled.agent)}
         limit, data = settings.command_seconds, utf8_text(text).encode()
         try:
             done = run(
-                words,
+                [program, *words[1:]],
                 environ=environ,
                 time_limit=limit,
                 stdin=data,
                 most_stdout=_MOST_OUTPUT,
                 most_stderr=_MOST_OUTPUT,
+                chosen=True,
             )
         except OSError as error:
             raise CannotDeliver(f"{words[0]} cannot be started: {error.strerror}") from None

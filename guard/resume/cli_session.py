@@ -4,10 +4,8 @@ It runs detached under `guard run`, so it is registered, watched, judged and sto
 iteration. The CLI has the rights that the user's own settings give it, and no more.
 """
 
-import os
 import re
 import subprocess
-import sys
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
@@ -18,7 +16,9 @@ from guard.core.agents.agent import Agent
 from guard.core.hooks.event_kinds import PROBE
 from guard.core.iteration.run import RUN
 from guard.probe.base import UUID
-from guard.probe.environment import find_program, probe_environment
+from guard.probe.environment import probe_environment
+from guard.system.processes import start
+from guard.system.programs import own_python, search_program
 from guard.system.signals import defer_signals
 
 _OWN = frozenset(
@@ -84,13 +84,13 @@ def start_session(
     name, session = known
     cli = CLIS[name]
     environ = probe_environment(guard.environ, root)
-    program = find_program(name, environ, root)
-    if program is None:
-        raise NoSession(f"there is no program {name}")
-    argv = [sys.executable, "-m", "guard", "-q", "--repo", str(root)]
+    search = search_program(name, guard.environ)
+    if search.program is None:
+        raise NoSession(search.problem if search.refused else f"there is no program {name}")
+    argv = own_python("-m", "guard", "-q", "--repo", str(root))
     argv += ["--workspace", str(guard.workspace.path), "run", "--agent", name, "--session", session]
     argv += ["--task", agent.task_id, "--agent-id", agent.agent_id]
-    argv += ["--", program, *cli.words(session, text)]
+    argv += ["--", search.program, *cli.words(session, text)]
     _start_detached(argv, root, environ, text.encode() if cli.by_stdin else b"")
 
 
@@ -99,14 +99,13 @@ def _start_detached(argv: list[str], root: Path, environ: Mapping[str, str], std
     with tempfile.TemporaryFile() as given, defer_signals():
         given.write(stdin)
         given.seek(0)
-        process = subprocess.Popen(  # noqa: S603
+        process = start(
             argv,
-            stdin=given,
+            kept,
+            root,
+            stdin=given.fileno(),
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
-            env=kept,
-            cwd=os.fspath(root),
-            start_new_session=True,
         )
     # A process that goes on, as the monitor does, has to reap the children that have ended.
     _started[:] = [child for child in _started if child.poll() is None] + [process]

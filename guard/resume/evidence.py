@@ -18,8 +18,11 @@ from guard.core.activity.settings import split_list
 from guard.core.agents.agent import Agent
 from guard.core.agents.baseline import AGENT_BASELINE, baseline_key
 from guard.core.agents.findings import FINDINGS, FoundOut
+from guard.core.base.paths import unspell
 from guard.core.breaker.state import BREAKER
 from guard.core.check.last_check import LAST_CHECK
+from guard.core.check.warnings import CHECK_WARNINGS, list_warnings
+from guard.core.rescue.secrets import has_new_sensitive_name
 from guard.core.resume.evidence import (
     Failure,
     LeftFiles,
@@ -66,6 +69,7 @@ class StalledAgent:
             failures=self.failures,
             findings=findings[-MOST_LINES:],
             findings_more=max(0, len(findings) - MOST_LINES),
+            warnings=tuple(self._check_warnings()),
             number=number,
             of=of,
         )
@@ -174,7 +178,19 @@ class StalledAgent:
             return None
         if not names:
             return None
-        return LeftFiles(names[:MOST_FILES], max(0, len(names) - MOST_FILES), self._is_alone)
+        allowed = self.guard.users_config.settings.rescue.allow_secrets
+        secret = tuple(name for name in names if has_new_sensitive_name(unspell(name), allowed))
+        own = tuple(name for name in names if name not in secret)
+        more = max(0, len(own) - MOST_FILES)
+        return LeftFiles(own[:MOST_FILES], more, self._is_alone, secret[:MOST_FILES])
+
+    def _check_warnings(self) -> Iterator[str]:
+        """Yield what the agent must not commit, or has committed though it must not."""
+        known = self.guard.store.view(CHECK_WARNINGS, self._key) if self._key else None
+        if self._key is None or known is None or not self._is_own(known.run):
+            return
+        if known.is_of(self.guard.store.view(LAST_CHECK, self._key)):
+            yield from list_warnings(known.secrets, (), known.held_back)
 
     def _dirty_files(self, repository: Repository) -> tuple[str, ...]:
         """The uncommitted files, without those that were uncommitted when the agent began."""

@@ -10,9 +10,11 @@ from typing import Literal, NamedTuple
 from guard.core.base.paths import path_line
 from guard.core.base.text import plural
 from guard.core.rescue.state import RepositoryState, full_ref, obstacle
+from guard.core.rollback.journal import PIN_REFS
 from guard.core.snapshots.paths import GITLINK, folders_above
 from guard.core.snapshots.snapshot import MOST_NAMED
 from guard.errors import Refused
+from guard.git.obstacles import GitObstacle
 from guard.git.reader import RepositoryReader
 from guard.git.status import list_special, parse_status, read_status, without_filters
 from guard.rescue.changes import PathChange, list_changes
@@ -66,6 +68,10 @@ def find_position(project: Project, branch: str | None) -> BranchPosition:
     head = project.commit_of("HEAD")
     if head is None:
         raise RollbackStopped("not_ready", "there is no commit yet, so nothing can be rolled back")
+    try:
+        project.refuse_obstacles(ref, f"{PIN_REFS}/{head}")
+    except GitObstacle as error:
+        raise RollbackStopped("not_ready", error.message, error.hint) from None
     return BranchPosition(ref, head)
 
 

@@ -19,6 +19,7 @@ from guard.core.snapshots.paths import LINK
 from guard.core.snapshots.restore import CurrentFile
 from guard.errors import StateProblem, StoreUnavailable
 from guard.rescue.select import join_paths
+from guard.rollback.journals import refuse_link
 from guard.snapshots.project import Project
 from guard.snapshots.read_file import read_pieces
 from guard.snapshots.safe_writer import PathRefused, SafeFolder
@@ -140,6 +141,7 @@ def open_both(staged: StagedRollback) -> Iterator[tuple[SafeFolder, SafeFolder]]
 def list_under_way(journals: Path) -> list[StagedRollback]:
     """List rollbacks that were begun and not ended; folders of those that never began are deleted."""
     found = []
+    refuse_link(journals)
     try:
         folders = sorted(journals.iterdir())
     except OSError:

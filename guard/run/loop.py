@@ -17,6 +17,7 @@ from guard.core.run.report import LoopReport
 from guard.errors import BreakerOpen, GuardError, StoreUnavailable, WrongUsage
 from guard.run.order import RunOrder
 from guard.run.run import StoppedByPerson, is_still_open, run_iteration
+from guard.snapshots.last_resort import save_before_abort
 from guard.system.signals import interrupt_on_termination
 
 _MOST_PROMPT_BYTES = 4 * 1024 * 1024
@@ -53,7 +54,7 @@ class Loop:
         """Run to the end; the report, and the error that the loop could not go on after, if there was one."""
         fault = None
         try:
-            with interrupt_on_termination():
+            with interrupt_on_termination(), save_before_abort(self._guard):
                 end = self._iterate_until_end()
         except KeyboardInterrupt:
             end = Next("stopped", INTERRUPTED)
@@ -64,7 +65,8 @@ class Loop:
             end, fault = Next("fault", code), error
         assert end.ends is not None
         if fault is None:
-            self._end_run(end.ends)
+            with save_before_abort(self._guard):
+                self._end_run(end.ends)
         report = LoopReport(
             reason=end.ends,
             exit_code=end.code,

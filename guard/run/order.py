@@ -1,7 +1,6 @@
 """What to run, how to judge what it leaves, and whether it can be started at all."""
 
 import os
-import shutil
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,6 +9,7 @@ from typing import get_args
 from guard.core.check.settings import AgentCli
 from guard.errors import WrongUsage
 from guard.iteration.current import CheckTerms
+from guard.system.programs import find_as_shell
 
 AGENT_PROGRAMS = frozenset(get_args(AgentCli)) - {"command"}
 
@@ -43,7 +43,7 @@ def agent_of_command(argv: Sequence[str]) -> str | None:
 
 def check_program(argv: Sequence[str], environ: Mapping[str, str]) -> None:
     """Refuse a command that cannot be started, before anything is recorded."""
-    if shutil.which(argv[0], path=environ.get("PATH")) is None:
+    if find_as_shell(argv[0], environ) is None:
         raise WrongUsage(
             f"there is no program {argv[0]!r}", "check its name, and whether it is on PATH"
         )

@@ -70,7 +70,7 @@ class RegistryEntry:
 
     def record_failure(self, why: str) -> None:
         # Guard could not go on, and what became of the agent's work is not known: it is no longer an active agent.
-        with suppress(GuardError):
+        with suppress(GuardError, OSError):
             self._report("error", shorten(utf8_text(why), _LONGEST), None)
 
     def record_stop(self, why: str) -> None:
@@ -206,7 +206,7 @@ def _join(
             task_id=task,
             agent_id=name,
             agent_type=kind,
-            keep_finished=guard.lenient_settings.registry.keep_finished,
+            keep_finished=guard.config.settings.registry.keep_finished,
             place=Placing(own, guard.clock.boot()),
             ground=current_ground(guard),
         )

@@ -31,6 +31,7 @@ from guard.run.agent_watch import AgentWatch
 from guard.run.child import AgentProcess, ChildExit
 from guard.run.order import RunOrder, agent_of_command, check_program, current_folder
 from guard.run.registry_entry import RegistryEntry, enter_registry
+from guard.snapshots.last_resort import save_before_abort, saves_before_abort
 from guard.system.signals import interrupt_on_termination
 
 
@@ -42,6 +43,7 @@ class StoppedByPerson(Exception):
         self.report = report
 
 
+@saves_before_abort
 def run_iteration(guard: Invocation, order: RunOrder) -> CheckReport:
     with interrupt_on_termination():
         left = finish_open_iteration(guard, order.terms, order.goes_on)
@@ -51,15 +53,20 @@ def run_iteration(guard: Invocation, order: RunOrder) -> CheckReport:
             _warn_of_left(guard, left)
         check_program(order.argv, guard.environ)
         _ask_breaker(guard)
-        return _iterate_in_registry(guard, order)
+        try:
+            return _iterate_in_registry(guard, order)
+        finally:
+            guard.store.anchor()  # The agent may have deleted the log, and what remembers it too.
 
 
 def _warn_of_left(guard: Invocation, left: CheckReport) -> None:
     guard.output.warn(f"iteration {left.iteration}: {left.status}: {left.reason} ({left.detail})")
-    for held in left.rescue.held_back if left.rescue else ():
+    for held in left.held_back:
         guard.output.warn(f"held back: {held.path}: {held.why}")
     if left.snapshot is not None:
         guard.output.warn(f"safe in snapshot {left.snapshot.id}: {left.snapshot.recover}")
+        for skipped in () if left.snapshot.whole else left.snapshot.skipped:
+            guard.output.warn(f"not in it: {skipped}")
 
 
 def _iterate_in_registry(guard: Invocation, order: RunOrder) -> CheckReport:
@@ -127,13 +134,17 @@ def _iterate(guard: Invocation, order: RunOrder, entry: RegistryEntry | None = N
         or agent_of_command(order.argv)
     )
     folder = current_folder()
-    begin(guard, breaker.find_process(os.getpid()), order.command or order.argv, order.new_run)
+    supervisor = breaker.find_process(os.getpid())
+    begin(guard, supervisor, order.command or order.argv, order.new_run)
     iteration = current_iteration(guard, order.terms)
-    with ExitStack() as held:
+    before = guard.store.survey()
+    marks = {MARK: iteration.mark, **guard.log_keeper.supervisor_variable(supervisor)}
+    started = False
+    with save_before_abort(guard, whatever=lambda: started), ExitStack() as held:
         kept = held.enter_context(KeptOutput.of(guard, iteration).open())
         child = AgentProcess(
             order.argv,
-            environ={**guard.environ, **(entry.identity if entry else {}), MARK: iteration.mark},
+            environ={**guard.environ, **(entry.identity if entry else {}), **marks},
             cwd=folder,
             reader=make_reader(agent),
             kept=kept,
@@ -145,6 +156,7 @@ def _iterate(guard: Invocation, order: RunOrder, entry: RegistryEntry | None = N
         except WrongUsage as error:
             record_not_started(guard, iteration, error.message)
             raise
+        started = True
         iteration = record_session(guard, iteration, agent, order.terms.session, child.process)
         if entry is not None:
             entry.record_process(child.process)
@@ -152,10 +164,12 @@ def _iterate(guard: Invocation, order: RunOrder, entry: RegistryEntry | None = N
         ended = child.wait(watch.look)
         output = child.classify(ended.code, guard.clock.now().astimezone())
         terms = replace(order.terms, agent=agent, session=watch.close(output))
-    try:
-        return _judge(watch, terms, output, ended)
-    finally:
-        child.flush()
+        held.close()
+        guard.store.compare_survey(before)
+        try:
+            return _judge(watch, terms, output, ended)
+        finally:
+            child.flush()
 
 
 def _judge(

@@ -13,6 +13,7 @@ from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue
 from pydantic_core.core_schema import DictSchema
 
 from guard import core
+from guard.context.known_log import KnownLog
 from guard.context.resources import folder
 from guard.context.workspace import WorktreeEntry
 from guard.core.base.docstrings import describe_all, subclasses
@@ -63,7 +64,8 @@ def outputs() -> list[type[Report]]:
 def adapters() -> dict[str, TypeAdapter[Any]]:
     """Return the type of every published document, by its kind."""
     documents: list[type[BaseModel]] = [kind.document for kind in view_kinds()]
-    documents += [Checkpoint, Evidence, Manifest, RollbackJournal, WorktreeEntry, *outputs()]
+    documents += [Checkpoint, Evidence, Manifest, RollbackJournal, WorktreeEntry, KnownLog]
+    documents += outputs()
     named = {_kind(document): TypeAdapter(document) for document in documents}
     return {"event": record_adapter(), "settings": TypeAdapter(Settings), **named}
 

@@ -26,6 +26,7 @@ _NAMED = {
     "baseline.json": "baseline",
     "breaker.json": "breaker",
     "check.json": "last-check",
+    "warnings.json": "check-warnings",
     "checkpoint.json": "checkpoint",
     "clocks.json": "machine-clocks",
     "run.json": "run",

@@ -5,22 +5,24 @@ import re
 import stat
 import time
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence, Set
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 
 from guard.core.base.paths import spell
 from guard.core.base.text import fit_line
 from guard.core.rescue.settings import SnapshotLimits
-from guard.core.snapshots.paths import GITLINK, folders_above, is_relative, tree_path
+from guard.core.snapshots.paths import folders_above, is_relative, tree_path
 from guard.core.snapshots.snapshot import LogHead, Manifest, Occasion, Skipped
-from guard.errors import GuardError, StoreUnavailable
+from guard.errors import GuardError
 from guard.snapshots.fast_import import FolderDelta, ImportStream
 from guard.snapshots.git_state import GitStateSaver
 from guard.snapshots.project import Project
 from guard.snapshots.read_file import Content, Large, read_entry
+from guard.snapshots.rebuilt import LeftOut, RebuiltFolders
 from guard.snapshots.shadow import Shadow
-from guard.snapshots.stat_cache import StatCache, is_same_file
+from guard.snapshots.stat_cache import RulesMark, StatCache, is_same_file
 from guard.snapshots.walk import FOLDER, SnapshotWalk, WalkedFolder, WalkEntry, open_path
 from guard.store.lock import read_mark
 from guard.system.private_files import Folder, close
@@ -34,6 +36,12 @@ _TOO_LARGE = "time limit: too large for what is left of it"
 _OFTEN = 256
 """So many files are read between two words on how far it is."""
 _MEGABYTE = 1_000_000
+_MOST_KEPT_ON = 10_000
+_MOST_HIDDEN_FILES = 20_000
+_MOST_HIDDEN_BYTES = 1_000_000_000
+_TOO_MUCH_HIDDEN = (
+    "hidden by a rule that is newer than the baseline, and from here on too much to keep"
+)
 _MAY_BE_ESCAPED = re.compile(rb"\.[gG]|[gG][iI][tT]~1|escaped%")
 
 
@@ -48,6 +56,8 @@ class SnapshotDraft:
         before: StatCache,
         wanted: Sequence[bytes],
         limits: SnapshotLimits,
+        rules: RulesMark | None = None,
+        trusts_rules: bool = True,
     ) -> None:
         self._workspace = shadow.path.parent
         place = os.stat(self._workspace)
@@ -62,7 +72,9 @@ class SnapshotDraft:
         self.unread: dict[bytes, str] = self.walk.not_read
         self._unread_of_git: dict[bytes, str] = {}
         self.folders: set[bytes] = set()
-        self._project, self._stream, self._limits = project, stream, limits
+        self.not_needed: dict[bytes, str] = {}
+        self._project, self._shadow, self._stream = project, shadow, stream
+        self._limits, self._rules, self._trusts_rules = limits, rules, trusts_rules
         self._most_bytes = limits.settings.snapshot_max_file_bytes
         self._put_aside = GitStateSaver(project, shadow, stream, self._unread_of_git)
         self._wanted = frozenset(path for path in wanted if is_relative(path))
@@ -78,9 +90,9 @@ class SnapshotDraft:
         self._limits.tell("saving the work tree")
         for found in self.walk.folders():
             self._look_into(found)
-        for path in sorted(self._wanted | self._list_left_out()):
-            if path not in self.worktree.now and path not in self.unread:
-                self._fetch(path)
+        self._collect_rebuilt()
+        for path in sorted(self._wanted):
+            self._fetch_missing(path)
         self._put_aside.keep_staged()
         self._put_aside.keep_stashes()
         self._put_aside.keep_autostashes()
@@ -151,27 +163,71 @@ class SnapshotDraft:
         if _MAY_BE_ESCAPED.search(path) and (place := tree_path(path)) != path:
             self._escaped[spell(place)] = spell(path)
 
-    def _list_left_out(self) -> set[bytes]:
-        """List tracked files in folders that the walk passed over: they are the user's work."""
-        passed_over = self.walk.not_needed
-        try:
-            tracked = self._put_aside.index.list_tracked(sorted(passed_over))
-        except StoreUnavailable as error:
-            if self._project.deadline.has_passed():
-                raise
-            self._unread_of_git[b".git/index"] = error.message
-            return set()
-        paths = (entry.path for entry in tracked if entry.mode != GITLINK)
-        return {
-            path for path in paths if any(folder in passed_over for folder in folders_above(path))
-        }
+    def _collect_rebuilt(self) -> None:
+        """Collect what is work in folders that a tool may rebuild: all that git lists, or does not ignore by an old rule."""
+        folders = self.walk.rebuilt
+        if not folders:
+            return
+        known = (self._project, self._shadow, self.worktree.files)
+        looking = RebuiltFolders(*known, self._rules, self._trusts_rules)
+        left = looking.find_left_out(folders, self.walk.nested)
+        self._unread_of_git.update(left.unread)
+        for folder, why in folders.items():
+            if folder in left.paths:
+                self.not_needed[folder] = why
+            else:
+                self._collect_folder(folder, left.paths | left.hidden)
+                inside = (path for path in left.paths if path.startswith(folder + b"/"))
+                self.not_needed.update(dict.fromkeys(inside, why))
+        for folder in left.submodules:
+            self._collect_folder(folder, frozenset())
+        before = looking.find_at_baseline(self._find_kept_before(left))
+        for path in sorted(left.tracked | before):
+            self._fetch_missing(path)
+        self._collect_hidden(left.hidden)
+
+    def _collect_folder(self, folder: bytes, skip: Set[bytes]) -> None:
+        walk = replace(self.walk, below=folder, skip=skip)
+        for found in walk.folders():
+            self._look_into(found)
+
+    def _collect_hidden(self, paths: Set[bytes]) -> None:
+        """Collect what only a rule of this iteration hides, up to a limit: a tool may have installed it just now."""
+        count, size = len(self.worktree.now), self._bytes
+        for path in sorted(paths):
+            for found in self._hidden_folders(path):
+                self._look_into(found)
+                files, data = len(self.worktree.now) - count, self._bytes - size
+                if files > _MOST_HIDDEN_FILES or data > _MOST_HIDDEN_BYTES:
+                    self.unread[path] = _TOO_MUCH_HIDDEN
+                    return
+
+    def _hidden_folders(self, path: bytes) -> Iterator[WalkedFolder]:
+        with open_path(self.walk.root, path) as found:
+            is_folder = found == FOLDER
+        if is_folder:
+            yield from replace(self.walk, below=path).folders()
+        else:
+            self._fetch_missing(path)
+
+    def _find_kept_before(self, left: LeftOut) -> set[bytes]:
+        """Find files that are left out now and are in the last snapshot: a rule may have come only to hide them.
+
+        Where there are very many, a tool has installed them.
+        """
+        gone = self.worktree.before.keys() - self.worktree.now.keys()
+        found = {path for path in gone if left.has(path)}
+        return found if len(found) <= _MOST_KEPT_ON else set()
+
+    def _fetch_missing(self, path: bytes) -> None:
+        if path not in self.worktree.now and path not in self.unread:
+            self._fetch(path)
 
     def _fetch(self, path: bytes, large: bool = False) -> None:
         with open_path(self.walk.root, path) as found:
-            if found is None:
-                self.absent.add(path)
-            elif found == FOLDER:
-                self.folders.add(path)
+            if found is None or found == FOLDER:
+                if path in self._wanted:
+                    (self.folders if found else self.absent).add(path)
             elif isinstance(found, str):
                 self.unread[path] = found
             elif path in self._walked or not self.worktree.now.keys().isdisjoint(
@@ -254,7 +310,7 @@ class SnapshotDraft:
 
     def find_skipped(self) -> list[Skipped]:
         """List what is not in the snapshot, the losses before what is not needed."""
-        both = [*sorted(self.trouble.items()), *sorted(self.walk.not_needed.items())]
+        both = [*sorted(self.trouble.items()), *sorted(self.not_needed.items())]
         return [Skipped(path=spell(path), why=fit_line(why)) for path, why in both]
 
     @property
@@ -264,7 +320,7 @@ class SnapshotDraft:
 
     @property
     def whole(self) -> bool:
-        """Whether nothing is missing but what a tool rebuilds."""
+        """Whether nothing is missing but what git ignores in folders that a tool rebuilds."""
         return not self.trouble
 
 

@@ -20,6 +20,7 @@ from guard.core.base.text import escape
 from guard.core.snapshots.paths import GITLINK, tree_path
 from guard.errors import RepositoryProblem, StoreUnavailable
 from guard.git.locate import Repository
+from guard.git.obstacles import GitObstacle, refuse_to_lend, refuse_to_read_index
 from guard.git.reflogs import read_stash
 from guard.snapshots.fast_import import ImportStream, parse_tree, quote_path
 from guard.snapshots.objects import read_blobs
@@ -48,7 +49,7 @@ class ProjectIndex:
     repository: Repository
 
     def list_tracked(self, folders: Sequence[bytes]) -> list[IndexEntry]:
-        if not folders or not os.path.isfile(self._path):
+        if not folders or not self._is_readable():
             return []
         named = folders if len(folders) <= _MOST_FOLDERS else ()
         words = ("ls-files", "--stage", "-z", "--", *map(os.fsdecode, named))
@@ -56,7 +57,7 @@ class ProjectIndex:
 
     def list_only_staged(self, head: str | None) -> list[IndexEntry]:
         """List what the last commit does not have; the whole index if that commit cannot be read."""
-        if not os.path.isfile(self._path):
+        if not self._is_readable():
             return []
         own = {"GIT_INDEX_FILE": os.fspath(self._path)}
         with suppress(StoreUnavailable):
@@ -93,7 +94,28 @@ class ProjectIndex:
     def _call(self, *words: str, **extra: str) -> bytes:
         return self.shadow.call(*words, extra={**self._lent_objects(), **extra})
 
+    def _is_readable(self) -> bool:
+        return os.path.isfile(self._path) and self.why_not_read() is None
+
+    def why_not_read(self) -> str | None:
+        """Return why git is not let read the index: it would wait for ever, or write elsewhere."""
+        try:
+            refuse_to_read_index(self.repository)
+        except GitObstacle as error:
+            return error.message
+        return None
+
+    def why_not_lent(self) -> str | None:
+        """Return why the shadow is not lent the project's objects: it would wait for ever to read them."""
+        try:
+            refuse_to_lend(self.repository)
+        except GitObstacle as error:
+            return error.message
+        return None
+
     def _lent_objects(self) -> dict[str, str]:
+        if self.why_not_lent() is not None:
+            return {}
         objects = os.fsencode(self.repository.common_dir / "objects")
         return {"GIT_ALTERNATE_OBJECT_DIRECTORIES": quote_path(objects).decode()}
 
@@ -142,6 +164,12 @@ class GitStateSaver:
 
     def keep_staged(self) -> None:
         """Keep what is in the index and not in the last commit, with the sides of conflicts."""
+        why = self.index.why_not_lent()
+        if why is not None:
+            self._trouble[b".git/objects"] = why
+        why = self.index.why_not_read()
+        if why is not None:
+            self._trouble[b".git/index"] = why
         with self._note_failure(b".git/index"):
             own = self.index.list_only_staged(self._commit("HEAD"))
             self._copy(

@@ -3,27 +3,39 @@
 import fcntl
 import os
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from difflib import get_close_matches
+from itertools import islice
 from pathlib import Path
 from typing import NamedTuple
 
 from guard.core.base.fields import is_id, parse_document
+from guard.core.base.paths import unspell
 from guard.core.base.text import escape, fit_line
+from guard.core.snapshots.paths import CACHE, ENVIRONMENT, PACKAGES, tree_path
 from guard.core.snapshots.report import DamagedSnapshot, SnapshotEntry, SnapshotsReport
 from guard.core.snapshots.snapshot import Anchor, Manifest, list_skipped
-from guard.errors import StateProblem, WrongUsage
+from guard.errors import GuardError, StateProblem, WrongUsage
 from guard.git.run import run_git
 from guard.snapshots.objects import Objects, ObjectUnreadable
-from guard.snapshots.shadow import LOCK, OPTIONS, REFS, SHADOW_FOLDER, UNPROMOTED, recovery_command
+from guard.snapshots.shadow import (
+    LOCK,
+    OPTIONS,
+    REFS,
+    SHADOW_FOLDER,
+    UNPROMOTED,
+    recovery_command,
+    refuse_pipes,
+)
 from guard.system.private_files import Folder, close
 from guard.system.processes import Finished
 
 LATEST = "latest"
 _BROKEN = re.compile(rb"broken ref (\S+)")
 _MOST_NEAR = 5
+_MOST_ASKED = 500
 
 
 class Reference(NamedTuple):
@@ -141,6 +153,32 @@ class Shelf:
             recover=recovery_command(self.path, f"{REFS}/{reference.id}", manifest.files),
         )
 
+    def find_kept(self, ref: str, paths: Iterable[bytes]) -> set[bytes]:
+        """Return which of these paths, files or folders, the work tree of a snapshot has."""
+        bare = {path.rstrip(b"/") for path in paths}
+        places = {b"worktree/" + tree_path(path): path for path in bare - {b"."}}
+        places |= {b"worktree": b"."} if b"." in bare else {}
+        found: set[bytes] = set()
+        names = iter(places)
+        while part := list(islice(names, _MOST_ASKED)):
+            words = ("ls-tree", "-z", "--name-only", "--full-tree", ref, "--")
+            answer = self.run(*words, *map(os.fsdecode, part))
+            if answer.code == 0:
+                found.update(places[name] for name in answer.stdout.split(b"\0") if name in places)
+        return found
+
+    def list_lost(self, ref: str) -> list[bytes]:
+        """List what a snapshot should have and has not: not what a tool rebuilds."""
+        identity = ref.rpartition("/")[2]
+        commit = next((one.commit for one in self.references() if one.id == identity), "")
+        try:
+            with self.objects() as objects:
+                manifest = read_manifest(objects, commit)
+        except ObjectUnreadable:
+            return []
+        rebuilt = (PACKAGES, CACHE, ENVIRONMENT)
+        return [unspell(left.path) for left in manifest.skipped if left.why not in rebuilt]
+
     def find(self, word: str, worktree: str | None) -> Reference:
         """Find the snapshot with this id, or with the only id that begins so; `latest` is the newest of this work tree."""
         known = {reference.id: reference for reference in self.references()}
@@ -178,6 +216,35 @@ class Shelf:
         return own[-1].id
 
 
+def report_places(
+    places: Sequence[Path],
+    environ: Mapping[str, str],
+    worktree: str | None,
+    *,
+    time_limit: float,
+    warn: Callable[[str], None],
+) -> SnapshotsReport:
+    """Report the snapshots in several places; warn of a place that cannot be read, unless it is the only one."""
+    reports = []
+    for place in places:
+        try:
+            with open_shelf(place, environ, time_limit=time_limit) as shelf:
+                reports.append(shelf.report(worktree))
+        except GuardError as error:
+            if len(places) == 1:
+                raise
+            warn(error.message)
+    entries = [entry for report in reports for entry in report.snapshots]
+    return SnapshotsReport(
+        worktree=worktree,
+        snapshots=tuple(sorted(entries, key=lambda entry: entry.at)),
+        damaged=tuple(damaged for report in reports for damaged in report.damaged),
+        pruned=(),
+        freed_bytes=0,
+        promoted=None,
+    )
+
+
 def read_manifest(objects: Objects, commit: str) -> Manifest:
     """Read the manifest of a snapshot; `ObjectUnreadable` if it is missing or cannot be understood."""
     if not commit:
@@ -195,6 +262,7 @@ def open_shelf(
     workspace: Path, environ: Mapping[str, str], *, time_limit: float
 ) -> Iterator[Shelf]:
     """Open the snapshots of a workspace; while they are read, no guard repacks the space of deleted ones."""
+    refuse_pipes(workspace)
     place = Folder.open(workspace)
     descriptor = -1
     if place is not None:

@@ -13,8 +13,9 @@ from guard.core.rescue.state import RepositoryState, full_ref
 from guard.errors import RepositoryProblem
 from guard.git.gitdir_files import read_portion
 from guard.git.locate import Repository
+from guard.git.obstacles import is_writer, refuse_to_write, refuse_to_write_index
 from guard.git.reader import RepositoryReader
-from guard.git.run import read_config, with_safe_path
+from guard.git.run import read_config
 from guard.git.status import filter_overrides
 from guard.snapshots.fast_import import Listing, parse_tree
 from guard.system.clock import Deadline
@@ -32,6 +33,7 @@ _OPERATIONS = {
 _LOCKS = {"index.lock": "index_lock", "HEAD.lock": "head_lock"}
 _MOST_BYTES = 1024**3
 _BRIEF_SHARE = 0.1
+_LONGEST_READ_SECONDS = 60.0
 _OWN_IDENTITY = ("guard", "guard@localhost")
 _NO_PART_OF_A_NAME = "".join(map(chr, range(33))) + ".,:;<>\"\\'"
 
@@ -46,8 +48,7 @@ class Site:
     time_limit: float
 
     def project(self) -> "Project":
-        safely = with_safe_path(self.environ, self.repository.root)
-        return Project(self.repository, safely, Deadline(self.time_limit), callers=self.environ)
+        return Project(self.repository, self.environ, Deadline(self.time_limit))
 
 
 @dataclass(frozen=True)
@@ -60,8 +61,6 @@ class Project:
     extra: Mapping[str, str] = field(default_factory=dict)
     settings: Mapping[str, str] = field(default_factory=dict)
     """More settings that win over the repository's."""
-    callers: Mapping[str, str] | None = None
-    """The environment for the repository's hooks, if they may run: with a search path that may lead into the work tree."""
 
     def without_filters(self) -> "Project":
         """A copy in which no filter of the repository's runs: git looks again at files that it was not asked about."""
@@ -94,7 +93,10 @@ class Project:
 
     def call(self, *words: str, stdin: bytes = b"", codes: Collection[int] = (0,)) -> bytes:
         """Run git and return what it prints; `RepositoryProblem` with git's own words if it refuses."""
-        return self._reader().ask(*words, stdin=stdin, codes=codes)
+        reader = self._reader()
+        if not is_writer(words):
+            reader = replace(reader, time_limit=min(reader.time_limit, _LONGEST_READ_SECONDS))
+        return reader.ask(*words, stdin=stdin, codes=codes)
 
     def command(self, *words: str) -> tuple[list[str], dict[str, str]]:
         return self._reader().command(*words)
@@ -134,6 +136,11 @@ class Project:
             return self.with_brief_deadline().line("rev-parse", "--show-object-format")
         except RepositoryProblem:
             return "sha1"
+
+    def refuse_obstacles(self, *refs: str) -> None:
+        """Raise `GitObstacle` if git would write elsewhere, or wait, when it moves these refs and the index."""
+        refuse_to_write(self.repository, refs)
+        refuse_to_write_index(self.repository)
 
     def state(self, baseline_branch: str | None) -> RepositoryState:
         if not _is_folder(self.repository.git_dir):

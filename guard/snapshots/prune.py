@@ -19,7 +19,7 @@ from guard.core.rescue.settings import RescueSettings
 from guard.core.snapshots.retention import SnapshotFacts, due_ids, slack
 from guard.errors import GuardError, StoreUnavailable
 from guard.snapshots.inventory import Reference, Shelf, open_shelf
-from guard.snapshots.shadow import LOCK, REFS, SHADOW_FOLDER, UNPROMOTED
+from guard.snapshots.shadow import LOCK, REFS, SHADOW_FOLDER, UNPROMOTED, refuse_untrusted
 from guard.system.private_files import Folder, close, try_lock
 
 _OWED = "guard.owed"
@@ -79,6 +79,7 @@ def prune(
     shadow = Folder.open(workspace / SHADOW_FOLDER)
     if shadow is None:
         return PruneResult()
+    refuse_untrusted(workspace)
     held = [
         SnapshotFacts(
             entry.id, entry.worktree, entry.at, entry.unpromoted, entry.kind == "baseline"
@@ -100,6 +101,7 @@ def prune(
 def promote_by_id(
     workspace: Path, environ: Mapping[str, str], identity: str, *, time_limit: float
 ) -> None:
+    refuse_untrusted(workspace)
     shelf = Shelf(workspace / SHADOW_FOLDER, environ, time_limit)
     _call(shelf, ("update-ref", "--no-deref", "-d", f"{UNPROMOTED}/{identity}"))
 

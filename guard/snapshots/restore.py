@@ -4,15 +4,15 @@ import os
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, nullcontext, suppress
-from dataclasses import dataclass
-from datetime import datetime
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from pathlib import Path
 
 from guard.core.base.paths import spell, unspell
 from guard.core.rescue.settings import SnapshotLimits
 from guard.core.snapshots.restore import UnknownPath, resolve_path
 from guard.core.snapshots.snapshot import Occasion, Snapshot
-from guard.errors import RepositoryProblem, WrongUsage
+from guard.errors import GuardError, RepositoryProblem, WrongUsage
 from guard.git.locate import Repository
 from guard.snapshots.contents import SnapshotContents, read_index, read_work_tree
 from guard.snapshots.diff import Comparison, FolderComparer
@@ -25,6 +25,7 @@ from guard.snapshots.write_files import Progress, RestoreResult, SnapshotWriter
 from guard.system.clock import Deadline
 
 _MOST_TRIES = 1000
+_LONG_AGO = datetime.min.replace(tzinfo=UTC)
 
 
 def new_folder_path(identity: str, here: Path | None, root: Path | None) -> Path:
@@ -95,6 +96,8 @@ class SnapshotSource:
     time_limit: float
     """How long git may say nothing, and how long a snapshot or a comparison may take."""
     limits: SnapshotLimits = _USUAL
+    fallbacks: tuple[Path, ...] = ()
+    """Where else snapshots of this work tree are, because the workspace could not be written."""
 
     @property
     def worktree(self) -> str | None:
@@ -192,11 +195,27 @@ class ChosenSnapshot:
 def choose(source: SnapshotSource, word: str, *, staged: bool) -> Iterator[ChosenSnapshot]:
     """Open the snapshot that the user named; `staged` for what its index had instead of the work tree."""
     limit = source.time_limit
+    if source.fallbacks:
+        source = replace(source, workspace=_find_place(source, word))
     with open_shelf(source.workspace, source.environ, time_limit=limit) as shelf:
         reference = shelf.find(word, source.worktree)
         with shelf.objects() as objects:
             contents = (read_index if staged else read_work_tree)(objects, reference)
             yield ChosenSnapshot(source, shelf, reference, objects, contents)
+
+
+def _find_place(source: SnapshotSource, word: str) -> Path:
+    """Return the place that has the snapshot; of several with a latest one, that with the newest; else the workspace."""
+    found: dict[Path, datetime] = {}
+    for place in (source.workspace, *source.fallbacks):
+        with (
+            suppress(GuardError, OSError),
+            open_shelf(place, source.environ, time_limit=source.time_limit) as shelf,
+        ):
+            identity = shelf.find(word, source.worktree).id
+            entries = shelf.inventory().entries
+            found[place] = next((entry.at for entry in entries if entry.id == identity), _LONG_AGO)
+    return max(found, key=lambda place: found[place], default=source.workspace)
 
 
 def folder_identities(places: Sequence[Path]) -> frozenset[tuple[int, int]]:

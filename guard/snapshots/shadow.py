@@ -8,8 +8,10 @@ import errno
 import fcntl
 import hashlib
 import os
+import re
 import shlex
 import shutil
+import stat
 import time
 from collections.abc import Iterator, Mapping, Sequence, Set
 from contextlib import contextmanager, suppress
@@ -18,6 +20,8 @@ from pathlib import Path
 
 from guard.core.base.text import LONGEST_LINE, escape, fit_line
 from guard.errors import RepositoryProblem, StateProblem, StoreUnavailable
+from guard.git.locate import Repository, read_common_dir
+from guard.git.obstacles import GitObstacle, refuse_obstacles, refuse_to_lend
 from guard.git.run import feed_git, run_git
 from guard.snapshots import stat_cache
 from guard.snapshots.fast_import import ImportStream, TreeChanges, parse_tree
@@ -28,6 +32,7 @@ from guard.system.processes import Finished
 SHADOW_FOLDER = "shadow.git"
 LOCK = "guard.lock"
 REFS = "refs/guard/snapshot"
+_REF_IN_COMMAND = re.compile(rf"{REFS}/[A-Za-z0-9_-]+")
 UNPROMOTED = "refs/guard/unpromoted"
 """A snapshot of a rescue has a second name here until all of its work is committed on its branch."""
 _ATTRIBUTES = b"* -text -ident -filter -working-tree-encoding -export-ignore -export-subst\n"
@@ -35,6 +40,7 @@ _SETTINGS = {
     "core.compression": "1",
     "core.fsync": "all",
     "core.ignoreCase": "false",
+    "core.logAllRefUpdates": "false",
     "core.protectHFS": "false",
     "core.protectNTFS": "false",
     "core.sharedRepository": "0600",
@@ -42,6 +48,13 @@ _SETTINGS = {
 }
 OPTIONS = tuple(word for key, value in _SETTINGS.items() for word in ("-c", f"{key}={value}"))
 IMPORT = ("fast-import", "--quiet", "--done", "--date-format=now", "--depth=0")
+_FOLDERS = (
+    *("objects/pack", "objects/info", "info", "refs/guard/snapshot", "refs/guard/unpromoted"),
+    *("guard.locks", stat_cache.FOLDER),
+)
+_ONLY_FILES = ("objects/pack", "refs/guard/snapshot", "refs/guard/unpromoted")
+_FILES = ("config", "HEAD", "packed-refs", "info/attributes", LOCK)
+_BORROWED = ("objects/info/alternates", "commondir")
 _OPEN_LOCK = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
 _LEFTOVERS = (
     *("objects/pack/tmp_*", "objects/pack/.tmp-*", "fast_import_crash_*"),
@@ -152,13 +165,17 @@ class Shadow:
         try:
             self.call("verify-pack", *(stat_cache.pack_index(self.path, name) for name in names))
         except StoreUnavailable as error:
-            if self.deadline.has_passed():
-                raise
-            raise StoreUnavailable(
-                error.message,
-                f"guard changed nothing in the project; if {self.path} itself is damaged, move it away: "
-                "the next snapshot makes a new one, and the old one still has what is whole in it",
-            ) from None
+            raise self.explain_damage(error) from None
+
+    def explain_damage(self, error: StoreUnavailable) -> StoreUnavailable:
+        """Return the error with what to do if the shadow repository itself is damaged."""
+        if self.deadline.has_passed():
+            return error
+        return StoreUnavailable(
+            error.message,
+            f"guard changed nothing in the project; if {self.path} itself is damaged, move it away: "
+            "the next snapshot makes a new one, and the old one still has what is whole in it",
+        )
 
     def changes(self, commit: str, base: Mapping[bytes, str]) -> TreeChanges:
         """What a snapshot has that the trees it starts from have not, and what it has no longer."""
@@ -197,9 +214,10 @@ def open_shadow(
     """Open the shadow repository, made if there is none; what killed writers left is deleted while no other guard writes."""
     path = workspace / SHADOW_FOLDER
     try:
+        _open_workspace(workspace).close()  # Never through a link in its place.
         if not os.path.lexists(path):
             _make(workspace, environ, deadline, object_format)
-        _refuse_borrowed(workspace)
+        refuse_untrusted(workspace)
         descriptor = os.open(path / LOCK, _OPEN_LOCK, 0o600)
     except OSError as error:
         raise snapshot_error(path, f"{error.strerror}") from None
@@ -209,11 +227,18 @@ def open_shadow(
             if deadline.has_passed():
                 raise snapshot_error(path, f"another process held it for {deadline.seconds:g} s")
             time.sleep(_PAUSE)
-        found = Shadow(path, environ, deadline).call("rev-parse", "--show-object-format")
-        yield Shadow(path, environ, deadline, found.decode().strip(), (descriptor,))
+        found = _read_object_format(Shadow(path, environ, deadline))
+        yield Shadow(path, environ, deadline, found, (descriptor,))
     finally:
         _sweep(workspace, descriptor)
         close(descriptor)
+
+
+def _read_object_format(shadow: Shadow) -> str:
+    try:
+        return shadow.call("rev-parse", "--show-object-format").decode().strip()
+    except StoreUnavailable as error:
+        raise shadow.explain_damage(error) from None
 
 
 def _make(
@@ -243,17 +268,66 @@ def scratch_folder(workspace: Path) -> Iterator[Path]:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def _refuse_borrowed(workspace: Path) -> None:
-    """Refuse objects lent from another repository: they count as present when they are written, and vanish with their owner."""
+def _open_workspace(workspace: Path) -> Folder:
     folder = Folder.open(workspace)
     if folder is None:
         raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT))
-    with folder, folder.walk(f"{SHADOW_FOLDER}/objects/info/alternates") as (info, name):
-        if info is not None and info.exists(name):
-            raise StateProblem(
-                f"{info.path_of(name)} makes the snapshots depend on another repository",
-                "delete that file; snapshots that are newer than it may not be whole",
-            )
+    return folder
+
+
+def refuse_untrusted(workspace: Path) -> None:
+    """Refuse a shadow repository in which git would write through a link, or depend on another repository.
+
+    Objects lent from another repository count as present when they are written, and vanish with their owner.
+    """
+    with _open_workspace(workspace) as folder:
+        for path in _FOLDERS:
+            # Opening each folder on the way refuses links, and what is not ours.
+            with folder.walk(f"{SHADOW_FOLDER}/{path}/any") as (found, _):
+                if found is not None and path in _ONLY_FILES:
+                    _refuse_special(found)
+        for path in _FILES:
+            with folder.walk(f"{SHADOW_FOLDER}/{path}") as (parent, name):
+                if parent is not None:
+                    with parent.open_if_any(name):
+                        pass
+        for path in _BORROWED:
+            with folder.walk(f"{SHADOW_FOLDER}/{path}") as (parent, name):
+                if parent is not None and parent.exists(name):
+                    raise StateProblem(
+                        f"{parent.path_of(name)} makes the snapshots depend on another repository",
+                        "delete that file; snapshots that are newer than it may not be whole",
+                    )
+    refuse_pipes(workspace)
+
+
+def refuse_pipes(workspace: Path) -> None:
+    """Refuse a shadow repository in which git would wait for a pipe or a device; for reading alone links do no harm."""
+    shadow = Path(os.path.realpath(workspace / SHADOW_FOLDER))
+    repository = Repository(shadow, shadow, read_common_dir(shadow))
+    try:
+        refuse_obstacles(repository, ("rev-parse",))
+        refuse_to_lend(repository)
+    except GitObstacle as error:
+        raise StateProblem(error.message, error.hint) from None
+    for name in _FILES:
+        with suppress(OSError):
+            if not stat.S_ISREG(os.stat(shadow / name).st_mode):
+                raise StateProblem(
+                    f"{shadow / name} is not a regular file, so guard does not read it",
+                    "find out which program changed it, and move it away",
+                )
+
+
+def _refuse_special(folder: Folder) -> None:
+    """Refuse a folder with a link or a pipe in it: git would write through the one, and wait for the other."""
+    with os.scandir(folder.descriptor) as entries:
+        for entry in entries:
+            if not entry.is_file(follow_symlinks=False):
+                raise StateProblem(
+                    f"{folder.path_of(entry.name)} is not a regular file, so guard does not trust it",
+                    "find out which program changed it, and move it away",
+                )
 
 
 def _sweep(workspace: Path, descriptor: int) -> None:
@@ -280,3 +354,9 @@ def recovery_command(shadow: Path, ref: str, files: int) -> str:
     if len(command) <= LONGEST_LINE and command.isprintable():
         return command
     return f'git --git-dir="$(guard where)/{shadow.name}" archive {tree} | tar -x -C DIR'
+
+
+def ref_in_command(command: str) -> str | None:
+    """The ref of the snapshot that a recovery command brings back."""
+    found = _REF_IN_COMMAND.search(command)
+    return found[0] if found else None

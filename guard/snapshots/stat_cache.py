@@ -181,6 +181,32 @@ def remember(shadow: Path, root: Path, memory: StatCache, before: StatCache) -> 
         _forget(folder)
 
 
+class RulesMark(NamedTuple):
+    """The ignore rules at the newest baseline of a work tree."""
+
+    commit: str
+    """The baseline's snapshot, which has the rules that lie in the project."""
+    outside: str
+    """A digest of those that lie outside of it."""
+
+
+def note_rules(shadow: Path, root: Path, mark: RulesMark) -> None:
+    # A mark that cannot be written leaves the one before it, or none: then the rules of the moment decide.
+    with suppress(GuardError, OSError), Folder.make(shadow / FOLDER) as folder:
+        folder.replace(f"{_name(root)}.rules", "\n".join(mark).encode(), locked=False)
+
+
+def recall_rules(shadow: Path, root: Path) -> RulesMark | None:
+    with suppress(GuardError, OSError, ValueError):
+        folder = Folder.open(shadow / FOLDER)
+        if folder is not None:
+            with folder:
+                noted = folder.read(f"{_name(root)}.rules")
+            commit, outside = (noted or b"").decode("ascii").split("\n")
+            return RulesMark(commit, outside)
+    return None
+
+
 def _forget(folder: Folder) -> None:
     """Delete what was not needed for long: work trees come and go."""
     long_ago = time.time() - _FORGOTTEN_SECONDS

@@ -20,8 +20,17 @@ from guard.core.snapshots.snapshot import Occasion, Snapshot, list_skipped
 from guard.errors import RepositoryProblem, StoreUnavailable, WrongUsage
 from guard.snapshots.collect import SnapshotDraft
 from guard.snapshots.project import Project, Site
+from guard.snapshots.rebuilt import read_outside_rules
 from guard.snapshots.shadow import REFS, UNPROMOTED, Shadow, open_shadow, recovery_command
-from guard.snapshots.stat_cache import CachedFiles, StatCache, recall, remember
+from guard.snapshots.stat_cache import (
+    CachedFiles,
+    RulesMark,
+    StatCache,
+    note_rules,
+    recall,
+    recall_rules,
+    remember,
+)
 
 _USUAL = SnapshotLimits()
 _LONGEST_NAME = 100
@@ -42,8 +51,8 @@ class Taken:
     """Wanted paths that are not in the work tree."""
     folders: frozenset[bytes]
     """Wanted paths that are folders there."""
-    passed_over: Mapping[bytes, str]
-    """Folders that are rebuilt anyway."""
+    rebuilt: Mapping[bytes, str]
+    """Folders, and files beside them, that a tool may rebuild: what git ignores there is not in the snapshot."""
 
 
 @contextmanager
@@ -66,7 +75,7 @@ def take(
     wanted: Sequence[bytes] = (),
     limits: SnapshotLimits = _USUAL,
 ) -> Taken:
-    """Make a snapshot, and read it back; `wanted` are paths that are in it even where the walk leaves a folder out.
+    """Make a snapshot, and read it back; `wanted` are paths that are in it even in a folder that a tool rebuilds.
 
     It starts from the last one of the same work tree; if that turns out to be damaged, from nothing.
     """
@@ -107,12 +116,14 @@ def _write(
     before: StatCache,
     base: Mapping[bytes, str],
 ) -> Taken:
-    ref = f"{REFS}/{identity}"
+    ref, root = f"{REFS}/{identity}", project.repository.root
     with shadow.import_commit(ref) as stream:
         for name, tree in base.items():
             if tree != shadow.empty_tree:
                 stream.start_from(name, tree)
-        taking = SnapshotDraft(project, shadow, stream, before, wanted, limits)
+        # At a baseline the rules are the user's; later, the agent may have written some.
+        trusts, rules = occasion.kind == "baseline", recall_rules(shadow.path, root)
+        taking = SnapshotDraft(project, shadow, stream, before, wanted, limits, rules, trusts)
         taking.collect()
         skipped = taking.find_skipped()
         stream.put(b"manifest.json", b"100644", taking.manifest(identity, occasion, skipped))
@@ -123,7 +134,9 @@ def _write(
     commit = shadow.call("rev-parse", "--verify", ref).decode().strip()
     packs = shadow.verify(commit, stream.changes, base)
     now = StatCache(commit, packs, "", *(table.now for table in taking.tables))
-    remember(shadow.path, project.repository.root, now, before)
+    remember(shadow.path, root, now, before)
+    if occasion.kind == "baseline":
+        note_rules(shadow.path, root, RulesMark(commit, read_outside_rules(project).digest))
     kept = taking.worktree.files
     return Taken(
         snapshot=Snapshot(
@@ -139,7 +152,7 @@ def _write(
         unread=taking.unread,
         absent=frozenset(taking.absent),
         folders=frozenset(taking.folders),
-        passed_over=taking.walk.not_needed,
+        rebuilt={**taking.walk.rebuilt, **taking.walk.rebuilt_files},
     )
 
 
@@ -185,7 +198,7 @@ def keep(guard: Invocation, occasion: Occasion, *, tells: bool = True) -> Snapsh
 def take_and_prune(
     site: Site, occasion: Occasion, paths: Sequence[bytes] = (), limits: SnapshotLimits = _USUAL
 ) -> Snapshot:
-    """Take a snapshot and prune old ones; `paths` are kept even in folders that are left out as rebuilt anyway."""
+    """Take a snapshot and prune old ones; `paths` are kept even where git ignores them in a folder that a tool rebuilds."""
     project = site.project()
     with open_for_snapshot(project, site.workspace, occasion) as shadow:
         taken = take(project, shadow, occasion, paths, limits).snapshot

@@ -1,20 +1,28 @@
 """Walk everything below a folder, without following a link, trusting a setting or opening a pipe.
 
 Each folder is opened by its name in the folder before it, so that nothing can be swapped for a link meanwhile. No ignore rule
-counts, because the agent may have written it; only what a tool makes anew is left out, and every omission is noted.
+counts, because the agent may have written it. A folder that a tool may rebuild is noted and not entered: what of it is work
+is for the caller to find out.
 """
 
 import errno
 import os
 import stat
 import sys
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Container, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
 
-from guard.core.snapshots.paths import why_rebuilt
+from guard.core.snapshots.paths import (
+    ENVIRONMENT,
+    ENVIRONMENT_FILES,
+    ENVIRONMENT_LIBRARIES,
+    is_environment_part,
+    may_be_environment,
+    why_rebuilt,
+)
 from guard.system.clock import Deadline
 from guard.system.private_files import close
 
@@ -24,6 +32,10 @@ SPECIAL = "a special file"
 FOLDER = "a folder"
 _NOTHING_THERE = (errno.ENOENT, errno.ENOTDIR, errno.ELOOP)
 _KEPT = (stat.S_IFREG, stat.S_IFLNK)
+_INTERPRETERS = (
+    *(b"bin/python", b"bin/python3", b"bin/activate"),
+    *(b"Scripts/python.exe", b"Scripts/activate"),
+)
 
 
 class WalkEntry(NamedTuple):
@@ -61,11 +73,17 @@ class SnapshotWalk:
     """Folders, by device and inode, that are guard's own."""
     deadline: Deadline
     below: bytes = b""
-    """Where to begin; in a folder of git's own nothing is left out."""
-    not_needed: dict[bytes, str] = field(default_factory=dict)
+    """Where to begin; from there on every folder is entered, whatever its name."""
+    skip: Container[bytes] = frozenset()
+    """Paths that are not handed out."""
+    rebuilt: dict[bytes, str] = field(default_factory=dict)
+    """Folders that a tool may rebuild, which were not entered, and what they are."""
+    rebuilt_files: dict[bytes, str] = field(default_factory=dict)
+    """Files that a tool makes beside such folders."""
     not_read: dict[bytes, str] = field(default_factory=dict)
     empty: list[bytes] = field(default_factory=list)
     nested: list[bytes] = field(default_factory=list)
+    _libraries: set[bytes] = field(default_factory=set)
 
     def folders(self) -> Iterator[WalkedFolder]:
         """Yield folder by folder, each before those in it, in the order of their names."""
@@ -99,7 +117,7 @@ class SnapshotWalk:
     def _open_below(self, levels: list[_Level], name: bytes) -> int | None:
         """Open the folder of this name in the last one, if it is to be looked into."""
         path = levels[-1].prefix + name
-        if name == b".git":
+        if name == b".git" or path in self.skip:
             return None
         if len(levels) >= _MOST_DEPTH:
             self.not_read[path] = f"more than {_MOST_DEPTH} folders deep"
@@ -128,25 +146,54 @@ class SnapshotWalk:
             self.not_read[path or b"."] = f"{error.strerror}"
             listed = _FolderEntries()
         else:
-            if path and self._is_left_out(path, folder_name, listed):
-                listed = _FolderEntries()
+            self._note_folder(path, listed)
+            if path and not self.below:
+                listed = self._without_rebuilt(path, folder_name, listed, descriptor)
         for name, why in listed.others.items():
             self.not_read[prefix + name] = why
         if not path:
             listed.files.pop(b".git", None)
         levels.append(_Level(descriptor, prefix, iter(sorted(listed.folders))))
-        return WalkedFolder(prefix, descriptor, listed.files)
+        files = listed.files
+        if self.skip:
+            files = {
+                name: status for name, status in files.items() if prefix + name not in self.skip
+            }
+        return WalkedFolder(prefix, descriptor, files)
 
-    def _is_left_out(self, path: bytes, name: bytes, inside: "_FolderEntries") -> bool:
-        why = why_rebuilt(name, inside) if not self.below else None
+    def _without_rebuilt(
+        self, path: bytes, name: bytes, inside: "_FolderEntries", descriptor: int
+    ) -> "_FolderEntries":
+        """Return what is to be looked at in a folder: nothing if a tool may rebuild it; without its parts in an environment."""
+        why = why_rebuilt(name, inside) if inside else None
         if why is not None:
-            self.not_needed[path] = why
-            return True
-        if not inside:
+            self.rebuilt[path] = why
+            return _FolderEntries()
+        in_library = path in self._libraries
+        if in_library or (may_be_environment(inside) and _has_interpreter(descriptor)):
+            parts = [n for n in inside.folders if is_environment_part(n, in_library=in_library)]
+            self.rebuilt.update((path + b"/" + part, ENVIRONMENT) for part in parts)
+            inside.folders = [n for n in inside.folders if n not in parts]
+            if not in_library:
+                self._libraries.update(path + b"/" + n for n in ENVIRONMENT_LIBRARIES)
+                files = (n for n in ENVIRONMENT_FILES if n in inside.files)
+                self.rebuilt_files.update((path + b"/" + n, ENVIRONMENT) for n in files)
+        return inside
+
+    def _note_folder(self, path: bytes, inside: "_FolderEntries") -> None:
+        if path and not inside:
             self.empty.append(path)
-        if b".git" in inside:
+        if path and b".git" in inside:
             self.nested.append(path)
-        return False
+
+
+def _has_interpreter(environment: int) -> bool:
+    """Tell whether a folder that looks like a virtual environment has what makes it one."""
+    for name in _INTERPRETERS:
+        with suppress(OSError):
+            os.stat(name, dir_fd=environment, follow_symlinks=False)
+            return True
+    return False
 
 
 @dataclass
@@ -206,6 +253,21 @@ def open_path(root: Path, path: bytes) -> Iterator[tuple[WalkEntry, os.stat_resu
     finally:
         if here >= 0:
             close(here)
+
+
+def list_folder(root: Path, path: bytes) -> dict[bytes, bool]:
+    """List the names in a folder, and whether each is a folder; nothing if it cannot be read."""
+    here, listed = -1, _FolderEntries()
+    try:
+        here = _open_folder(root, path)
+        listed.fill(here)
+    except OSError:
+        return {}
+    finally:
+        if here >= 0:
+            close(here)
+    names = (*listed.files, *listed.others)
+    return {**dict.fromkeys(names, False), **dict.fromkeys(listed.folders, True)}
 
 
 def _open_folder(root: Path, path: bytes) -> int:

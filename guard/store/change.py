@@ -61,8 +61,10 @@ class FileChange:
         memory: StoreMemory,
         segment_max: int,
         notice: Callable[[str], None],
+        least_seq: int = 0,
     ) -> None:
         self._lock = lock
+        self._least_seq = least_seq
         self._memory = memory
         self._segment_max = segment_max
         self._notice = notice
@@ -101,6 +103,9 @@ class FileChange:
         written = self._mark.seq if self._mark else 0
         if self.head.seq < written:
             why = f"the log ends before it, but {LOCK} remembers {written}: records were cut off"
+            raise BrokenLog(LIVE, self.head.offset, self.head.seq + 1, why)
+        if 0 < self.head.seq < self._least_seq:
+            why = f"the log ends before it, but guard remembers {self._least_seq}: records were cut off"
             raise BrokenLog(LIVE, self.head.offset, self.head.seq + 1, why)
         memory.settle()
         memory.unwritten = {path: seq for path, seq in memory.unwritten.items() if seq > written}

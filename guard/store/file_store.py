@@ -6,14 +6,16 @@ another process already waits for the lock, the views are left to it, so that co
 mark in the lock file says up to where all views on disk are known to be current.
 """
 
+import os
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from datetime import datetime
 from pathlib import Path
 from time import sleep
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
+from guard.core.log.events import LogRestarted
 from guard.core.log.record import START, LogEntry, Position
 from guard.core.log.replay import touched_paths
 from guard.core.log.settings import StoreSettings
@@ -22,18 +24,40 @@ from guard.core.snapshots.snapshot import Anchor
 from guard.errors import StoreUnavailable
 from guard.store.change import FileChange, StoreMemory
 from guard.store.lock import LOCK, Lock, hold_lock, read_mark
-from guard.store.log import LIVE, Log
+from guard.store.log import LIVE, Log, LogGone
 from guard.store.segments import BrokenLog
 from guard.store.views import Recent, ViewFiles
 from guard.system.private_files import Folder
 
 if TYPE_CHECKING:
     from guard.core.log.reports import RebuildReport, VerifyReport
+    from guard.store.survey import Survey
 
 D = TypeVar("D", bound=ViewDocument)
 T = TypeVar("T")
 _DEFAULTS = StoreSettings.model_construct()
 _READ_ATTEMPTS, _READ_PAUSE = 4, 0.02
+
+
+class LogWitness(Protocol):
+    """What remembers a log outside of its workspace."""
+
+    @property
+    def known_seq(self) -> int:
+        """Return a record number that the log must have reached; 0 if none is remembered."""
+        ...
+
+    def find_loss(self) -> str | None:
+        """Say why a log must have been where none is; None if nothing speaks of one."""
+        ...
+
+    def note(self, head: Position) -> None:
+        """Remember that the log has begun."""
+        ...
+
+    def renew(self, head: Position) -> None:
+        """Remember the log up to this record, whatever was remembered before."""
+        ...
 
 
 def _ignore_message(_message: str) -> None:
@@ -50,11 +74,15 @@ class FileStore:
         lock_timeout_seconds: float = _DEFAULTS.lock_timeout_seconds,
         segment_max_bytes: int = _DEFAULTS.segment_max_bytes,
         notice: Callable[[str], None] = _ignore_message,
+        witness: LogWitness | None = None,
     ) -> None:
         self.path = path
         self._lock_timeout = lock_timeout_seconds
         self._segment_max = segment_max_bytes
         self._notice = notice
+        self._witness = witness
+        self._seen: Position | None = None
+        """The newest record that this store has seen: the log must not become shorter than that."""
         self._memory = StoreMemory()
         self._threads = threading.Lock()
 
@@ -69,9 +97,11 @@ class FileStore:
     def entries(self, after: Position = START) -> Iterator[LogEntry]:
         at, failures = after, 0
         with _open_folder(self.path) as folder:
+            self._refuse_lost_log(folder)
             mark = read_mark(folder) if folder else None
             while folder is not None:
                 try:
+                    self._refuse_cut_log(folder)
                     for entry in Log(folder).entries(at):
                         yield entry
                         at, failures = entry.position, 0
@@ -112,43 +142,145 @@ class FileStore:
 
     def verify(self, anchors: Sequence[Anchor] = ()) -> "VerifyReport":
         """Check the whole log and every view, also against what snapshots remember of the log."""
-        from guard.core.log.reports import VerifyReport
+        from guard.core.log.reports import Finding, VerifyReport
         from guard.store.verify import verify
 
-        report = self._read(lambda folder: verify(folder, anchors))
+        try:
+            known = self._least_seq()
+            report = self._read(lambda folder: verify(folder, anchors, known), to_end=False)
+            findings: tuple[Finding, ...] = ()
+        except LogGone as error:
+            report, findings = (
+                None,
+                (Finding(file=LIVE, place="", problem=error.message, hint=error.hint),),
+            )
         return report or VerifyReport(
-            ok=True,
+            ok=not findings,
             segments=0,
             records=0,
             head=START.hash,
             views=0,
             behind=(),
             torn_bytes=0,
-            findings=(),
+            findings=findings,
         )
 
     def rebuild(self) -> "RebuildReport":
         from guard.store.rebuild import rebuild
 
+        self.refuse_lost_log()
         with self._hold_locks() as (folder, lock):
             self._memory.forget()
-            return rebuild(folder, lock)
+            return rebuild(folder, lock, self._least_seq())
 
     def salvage(self, now: datetime, event_id: str) -> "RebuildReport":
         """Go on without the damaged parts; everything that is given up is kept under another name."""
         from guard.store.rebuild import salvage
 
+        self.refuse_lost_log()
         with self._hold_locks() as (folder, lock):
             self._memory.forget()
-            return salvage(folder, lock, now, event_id)
+            report = salvage(folder, lock, now, event_id)
+            self._remember_anew(lock.mark())
+        return report
 
-    def _read(self, read: Callable[[Folder], T]) -> T | None:
+    def restart(self, event: LogRestarted) -> tuple[str, ...]:
+        """Begin a new log where the old one is gone; return the names under which what was left of it is kept."""
+        from guard.store.rebuild import make_lockable, restart
+
+        with Folder.make(self.path) as folder:
+            make_lockable(folder)
+        with self._hold_locks() as (folder, lock):
+            self._memory.forget()
+            aside = restart(folder, lock, event)
+            self._remember_anew(lock.mark())
+        return aside
+
+    def _remember_anew(self, head: Position | None) -> None:
+        self._seen = head
+        if self._witness is not None and head is not None:
+            self._witness.renew(head)
+
+    def anchor(self) -> None:
+        """Have the witness remember the log up to the newest record that this store has seen."""
+        if self._witness is not None and self._seen is not None:
+            self._witness.renew(self._seen)
+
+    def refuse_lost_log(self) -> None:
+        """Raise `LogGone` if there is no log here, and this store or its witness remembers one."""
+        with _open_folder(self.path) as folder:
+            self._refuse_lost_log(folder)
+
+    def _refuse_lost_log(self, folder: Folder | None) -> None:
+        if folder is not None and not Log(folder).is_empty():
+            self._refuse_lost_segment(folder)
+            return
+        if self._seen is not None and self._seen.seq:
+            raise LogGone(self.path, f"it had {self._seen.seq} records when this guard last looked")
+        why = self._witness.find_loss() if self._witness is not None else None
+        if why is not None:
+            raise LogGone(self.path, why)
+
+    def _refuse_lost_segment(self, folder: Folder) -> None:
+        # After a rotation there is no live segment until the next record, and none may be missed that came after.
+        if folder.exists(LIVE):
+            return
+        least, end = self._least_seq(), Log(folder).live_start().seq
+        if end < least and not folder.exists(LIVE):
+            raise LogGone(
+                self.path, f"the segments before it end at record {end}, but it had {least}"
+            )
+
+    def survey(self) -> "Survey":
+        """Look at every state file, to compare with later."""
+        from guard.store.survey import survey
+
+        with _open_folder(self.path) as folder:
+            return survey(folder) if folder is not None else {}
+
+    def compare_survey(self, before: "Survey") -> None:
+        """Raise if a state file became one that guard does not trust; have lost views made again by the next change."""
+        from guard.store.survey import find_lost_views
+
+        with _open_folder(self.path) as folder:
+            self._refuse_lost_log(folder)
+            lost = find_lost_views(folder, before) if folder is not None else []
+        if lost:
+            self._notice(f"{lost[0]} is missing or damaged; guard makes it again from the log")
+            with self._hold_locks() as (_, lock):
+                lock.clear_mark()
+                self._memory.forget()
+
+    def refuse_lost_segments(self) -> None:
+        """Raise if a sealed segment is not there as a file with records in it."""
+
+        def check(folder: Folder) -> None:
+            Log(folder).check_sealed()
+
+        self._read(check)
+
+    def _least_seq(self) -> int:
+        known = self._witness.known_seq if self._witness is not None else 0
+        return max(known, self._seen.seq if self._seen is not None else 0)
+
+    def _refuse_cut_log(self, folder: Folder) -> None:
+        """Raise if the log ends before a record that is remembered: without its views, it would be read as a younger one."""
+        least = self._least_seq()
+        end = Log(folder).read_end() if least else None
+        if end is not None and end[0] < least:
+            why = f"the log ends before it, but guard remembers {least}: records were cut off"
+            raise BrokenLog(LIVE, end[1], end[0] + 1, why)
+
+    def _read(self, read: Callable[[Folder], T], *, to_end: bool = True) -> T | None:
         # Without the lock a writer may be seen half-way: what looks broken is read again before it is believed.
         with _open_folder(self.path) as folder:
+            self._refuse_lost_log(folder)
             if folder is None:
                 return None
             for attempt in range(_READ_ATTEMPTS):
                 try:
+                    if to_end:
+                        self._refuse_cut_log(folder)
                     return read(folder)
                 except BrokenLog:
                     if attempt == _READ_ATTEMPTS - 1:
@@ -159,10 +291,24 @@ class FileStore:
     @contextmanager
     def change(self) -> Iterator[FileChange]:
         # When the change ends the views are written, unless another process waits that will write them.
+        if not os.path.lexists(self.path):
+            self.refuse_lost_log()
+        least = self._least_seq()  # Read before the log, which may grow meanwhile.
         with self._hold_locks() as (folder, lock):
-            change = FileChange(folder, lock, self._memory, self._segment_max, self._notice)
+            if self._memory.head is None or not folder.exists(LIVE):
+                self._refuse_lost_log(folder)
+            change = FileChange(folder, lock, self._memory, self._segment_max, self._notice, least)
             with change:
+                begins = change.head == START
                 yield change
+            self._remember(self._memory.head, begins=begins)
+
+    def _remember(self, head: Position | None, *, begins: bool) -> None:
+        if head is None or not head.seq:
+            return
+        self._seen = head
+        if self._witness is not None:
+            (self._witness.renew if begins else self._witness.note)(head)
 
     @contextmanager
     def _hold_locks(self) -> Iterator[tuple[Folder, Lock]]:

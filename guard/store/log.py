@@ -9,6 +9,7 @@ import os
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from datetime import datetime
+from pathlib import Path
 from typing import Any, cast
 
 from guard import __version__
@@ -22,7 +23,7 @@ from guard.core.log.record import (
     encode,
     unseal_line,
 )
-from guard.errors import StoreUnavailable
+from guard.errors import StateProblem, StoreUnavailable
 from guard.store.segments import (
     BrokenLog,
     Chunk,
@@ -35,6 +36,18 @@ from guard.system.private_files import Folder, close, sync_data, write_all
 
 LIVE = "events.jsonl"
 _CHUNK_BYTES = 32 * 1024 * 1024
+_TAIL_BYTES = 1 << 16
+
+
+class LogGone(StateProblem):
+    """The log is not there any more, though something remembers it."""
+
+    def __init__(self, workspace: Path, why: str) -> None:
+        super().__init__(
+            f"the log {workspace / LIVE} is gone: {why}",
+            "put the workspace back if it was moved; `guard snapshots` lists what was saved; "
+            "`guard init --fresh` begins a new log, without the old history and with a closed breaker",
+        )
 
 
 class Log:
@@ -44,6 +57,13 @@ class Log:
         self._size = -1
         """Of the live segment, as far as we know it; -1 if we do not."""
 
+    def is_empty(self) -> bool:
+        """Tell whether there is no record at all, whole or damaged."""
+        try:
+            return self._first_record() is None and not self._numbers()
+        except BrokenLog:
+            return False
+
     def live_start(self) -> Position:
         # By the word of the first record; `verify` checks that word.
         fields = self._first_record()
@@ -51,6 +71,22 @@ class Log:
             last = self.last_sealed()
             return self.end_of_segment(last) if last else START
         return Position(fields["segment"], 0, fields["seq"] - 1, fields["prev"])
+
+    def read_end(self) -> tuple[int, int] | None:
+        """Return the number of the last record, by its own word, and where it ends; None if the tail does not tell."""
+        with self._folder.open_if_any(LIVE) as descriptor:
+            if descriptor is None:
+                return None
+            begin = max(0, os.fstat(descriptor).st_size - _TAIL_BYTES)
+            tail = os.pread(descriptor, _TAIL_BYTES, begin)
+        end = tail.rfind(b"\n") + 1
+        if not end:
+            return None if begin else (self.live_start().seq, 0)
+        try:
+            fields = unseal_line(tail[: end - 1].rpartition(b"\n")[2])
+            return int(fields["seq"]), begin + end
+        except (BadRecord, KeyError, TypeError, ValueError):
+            return None
 
     def last_sealed(self) -> int:
         """Return the number of the newest sealed segment, 0 if there is none: the one before the live one, if that can tell."""
@@ -64,6 +100,16 @@ class Log:
         """List files that are named like segments of this log and cannot be."""
         last = self.last_sealed()
         return [sealed_name(number) for number in self._numbers() if number > last]
+
+    def check_sealed(self) -> None:
+        """Raise `BrokenLog` if a sealed segment is missing or empty, without reading any."""
+        for number in range(1, self.last_sealed() + 1):
+            name = sealed_name(number)
+            with self._folder.open_if_any(name) as descriptor:
+                if descriptor is None:
+                    raise BrokenLog(name, 0, 1, "the file is missing")
+                if not os.fstat(descriptor).st_size:
+                    raise BrokenLog(name, 0, 1, "a sealed segment has no record")
 
     def _numbers(self) -> list[int]:
         return [number for number in map(segment_number, self._folder.names()) if number]

@@ -5,14 +5,14 @@ from collections.abc import Iterator
 from datetime import datetime
 from hashlib import sha256
 
-from guard.core.log.events import LogSalvaged, SegmentOpened
+from guard.core.log.events import LogRestarted, LogSalvaged, SegmentOpened
 from guard.core.log.record import START, Position
 from guard.core.log.replay import CHECKPOINT_PATH, Checkpoint, Replay
 from guard.core.log.reports import RebuildReport
 from guard.core.log.table import view_kinds
 from guard.core.log.view import NewerView, ViewDocument, seal, unseal
 from guard.errors import StateProblem
-from guard.store.lock import LOCK, Lock
+from guard.store.lock import LOCK, QUEUE, Lock
 from guard.store.log import LIVE, Log
 from guard.store.segments import BrokenLog, sealed_name, segment_number
 from guard.store.verify import ahead_of_log
@@ -22,11 +22,11 @@ from guard.system.private_files import Folder
 _DAMAGED = re.compile(r"events\..*jsonl\.damaged-\d+|events\.jsonl\.damaged-\d+")
 
 
-def rebuild(folder: Folder, lock: Lock) -> RebuildReport:
-    """Write every view as the log has it. The caller has the lock."""
+def rebuild(folder: Folder, lock: Lock, least_seq: int = 0) -> RebuildReport:
+    """Write every view as the log has it. The caller has the lock; `least_seq` is a record that the log must have reached."""
     log = Log(folder)
     replay, kept = _replay_all(log)
-    _refuse_if_ahead(folder, replay.position)
+    _refuse_if_ahead(folder, replay.position, least_seq)
     files = ViewFiles(folder, log, lambda _message: None)
     documents: dict[str, ViewDocument] = {
         path: fold.document() for path, fold in replay.folds.items()
@@ -76,8 +76,8 @@ def _replay_all(log: Log) -> tuple[Replay, Checkpoint | None]:
     return replay, kept
 
 
-def _refuse_if_ahead(folder: Folder, end: Position) -> None:
-    ahead = ahead_of_log(folder, end)
+def _refuse_if_ahead(folder: Folder, end: Position, least_seq: int) -> None:
+    ahead = ahead_of_log(folder, end) or (["this machine"] if end.seq < least_seq else [])
     if ahead:
         raise StateProblem(
             f"the log ends at record {end.seq}, but {ahead[0]} has seen more: records were cut off",
@@ -181,3 +181,30 @@ def _record(
     )
     log.append([event], end)
     log.close()
+
+
+def make_lockable(folder: Folder) -> None:
+    """Move what stands in place of the lock files out of the way, if it is no file of ours."""
+    for name in (LOCK, QUEUE):
+        try:
+            with folder.open_if_any(name):
+                pass
+        except StateProblem:
+            folder.set_aside(name)
+
+
+def restart(folder: Folder, lock: Lock, event: LogRestarted) -> tuple[str, ...]:
+    """Begin a new log with this event; keep what is left of the old one under other names. The caller has the lock."""
+    log = Log(folder)
+    left = [name for name in folder.names() if name == LIVE or segment_number(name)]
+    aside = [folder.set_aside(name) for name in left]
+    aside += [_move_aside(folder, path) for path in _list_views(folder, log)]
+    lock.clear_mark()
+    log.append([event.model_copy(update={"set_aside": tuple(aside)})], START)
+    log.close()
+    rebuild(folder, lock)
+    return tuple(aside)
+
+
+def _list_views(folder: Folder, log: Log) -> list[str]:
+    return _find_unaccounted(folder, ViewFiles(folder, log, lambda _message: None), {})

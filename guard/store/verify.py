@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from datetime import datetime
 
-from guard.core.log.events import LogSalvaged
+from guard.core.log.events import LogRestarted, LogSalvaged
 from guard.core.log.record import LogEntry, Position
 from guard.core.log.replay import CHECKPOINT_PATH, Checkpoint, Replay
 from guard.core.log.reports import Finding, VerifyReport
@@ -16,26 +16,31 @@ from guard.errors import StateProblem
 from guard.store.lock import LOCK, read_mark
 from guard.store.log import LIVE, Log
 from guard.store.segments import BrokenLog
+from guard.store.survey import survey
 from guard.store.views import ViewFiles
 from guard.system.private_files import Folder
 
 _REBUILD = "run `guard rebuild` to make it again from the log"
 _REPLACED = "find out which program replaced the log; guard says this until that snapshot is pruned"
+_REMEMBERED = "what this machine remembers of the log"
 _SALVAGE = "run `guard rebuild --salvage` to continue with what the log still has"
 
 
-def verify(folder: Folder, anchors: Sequence[Anchor] = ()) -> VerifyReport:
+def verify(folder: Folder, anchors: Sequence[Anchor] = (), least_seq: int = 0) -> VerifyReport:
+    """Check the folder; `least_seq` is a record that the log must have reached."""
     # Views are read before the log, so that no writer can make them look ahead of it.
     audit = _Audit(folder, anchors)
     audit.read_views()
     audit.read_log()
-    audit.compare_rest()
+    audit.compare_rest(least_seq)
     audit.compare_anchors()
+    audit.check_files()
     return audit.report()
 
 
 class _Audit:
     def __init__(self, folder: Folder, anchors: Sequence[Anchor]) -> None:
+        self._folder = folder
         self._log = Log(folder)
         self._files = ViewFiles(folder, self._log, lambda _message: None)
         self._mark = read_mark(folder)
@@ -103,11 +108,19 @@ class _Audit:
     def _check_anchors(self, entry: LogEntry) -> None:
         anchors = self._anchors.pop(entry.position.seq, ())
         self._contradicted += [anchor for anchor in anchors if anchor.hash != entry.position.hash]
-        if isinstance(entry.event, LogSalvaged):
+        if isinstance(entry.event, LogSalvaged | LogRestarted):
             self._salvaged = entry.event.at
 
+    def check_files(self) -> None:
+        # A run refuses these too; what is found already is not said again.
+        try:
+            survey(self._folder)
+        except StateProblem as error:
+            if not self._findings:
+                self._find("workspace", "", error.message, error.hint)
+
     def compare_anchors(self) -> None:
-        # Not what snapshots remember from before a salvage, which made this log.
+        # Not what snapshots remember from before a salvage or a fresh start, which made this log.
         beyond = (
             []
             if self._broken
@@ -136,12 +149,14 @@ class _Audit:
                 place = f"record {position.seq}"
                 self._find(path, place, "differs from a fold of the log", _REBUILD)
 
-    def compare_rest(self) -> None:
+    def compare_rest(self, least_seq: int) -> None:
         """Find what the views claim beyond the log, and what the log has beyond the views."""
         end = self._replay.position.seq
         beyond = {path: seq for seq, paths in self._waiting.items() for path in paths}
         if self._mark and self._mark.seq > end:
             beyond[LOCK] = self._mark.seq
+        if end < least_seq:
+            beyond[_REMEMBERED] = least_seq
         for path, seq in sorted(beyond.items()):
             if not self._broken:
                 problem = f"is at record {seq}, but the log ends at {end}: records were cut off"

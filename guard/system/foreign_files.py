@@ -1,4 +1,4 @@
-"""Walk and read files that others made, within bounds: never through a pipe, never for long."""
+"""Walk and read files that others made, within bounds: never through a pipe, never for long; and write beside them."""
 
 import errno
 import os
@@ -28,6 +28,38 @@ def read_regular(path: Path, most: int, *, follow: bool = True) -> bytes:
             return file.read(most + 1)
     finally:
         close(descriptor)
+
+
+def write_anew(path: Path, data: bytes) -> None:
+    """Write a file that others may have made: a new one takes the place of a file or of a link, which is not followed.
+
+    A device or a pipe that is being read is written to as it is; OSError for a pipe that is not.
+    """
+    status = _status(path)
+    if status is not None and not stat.S_ISREG(status.st_mode):
+        descriptor = os.open(path, os.O_WRONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC)
+        os.set_blocking(descriptor, True)
+        with open(descriptor, "wb") as file:
+            file.write(data)
+        return
+    new = path.with_name(f".{path.name[:100]}.{os.urandom(8).hex()}")
+    try:
+        with open(new, "xb") as file:
+            file.write(data)
+            if status is not None and not path.is_symlink():
+                os.fchmod(file.fileno(), stat.S_IMODE(status.st_mode))
+        os.replace(new, path)
+    except OSError:
+        with suppress(OSError):
+            new.unlink()
+        raise
+
+
+def _status(path: Path) -> os.stat_result | None:
+    try:
+        return path.stat()
+    except FileNotFoundError:
+        return None
 
 
 @dataclass

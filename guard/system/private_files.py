@@ -210,6 +210,14 @@ class Folder:
             yield here, name
 
 
+def free_path(path: Path) -> Path:
+    """Return a path beside this one under which what is there can be kept."""
+    number = 1
+    while os.path.lexists(f"{path}.damaged-{number}"):
+        number += 1
+    return path.with_name(f"{path.name}.damaged-{number}")
+
+
 def close(descriptor: int) -> None:
     # Whatever had to be on the disk was synced before, so an error here says nothing that a caller could act on.
     with suppress(OSError):

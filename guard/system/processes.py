@@ -1,8 +1,10 @@
 """Run other programs as argv lists in a process group of their own, and end the group at their limits.
 
-A program that ends while something of its own still holds its output is not waited for: what it printed by then counts.
+A program is looked up, and its environment cleaned, as `guard.system.programs` says, unless the user has chosen it. One
+that ends while something of its own still holds its output is not waited for: what it printed by then counts.
 """
 
+import errno
 import fcntl
 import os
 import selectors
@@ -15,6 +17,7 @@ from dataclasses import dataclass
 from time import monotonic
 
 from guard.core.base.text import escape
+from guard.system.programs import own_environment, search_program
 from guard.system.signals import defer_signals
 
 _LOOK_SECONDS = 0.05
@@ -53,20 +56,35 @@ def start(
     stderr: int | None = subprocess.PIPE,
     buffer: int = 0,
     lends: Sequence[int] = (),
+    chosen: bool = False,
 ) -> subprocess.Popen[bytes]:
-    """Start a program in a session of its own; the caller ends it with `end_group`."""
+    """Start a program in a session of its own; the caller ends it with `end_group`.
+
+    One that the user has `chosen` gets the user's environment as it is, and its name is looked up as a shell does.
+    """
     # The caller calls it under `defer_signals`: a signal that came before the caller has the process would leave it running.
+    variables = dict(environ) if chosen else own_environment(environ)
     return subprocess.Popen(  # noqa: S603
         list(argv),
+        executable=None if chosen else _find_program(argv[0], environ),
         stdin=stdin,
         stdout=stdout,
         stderr=stderr,
         bufsize=buffer,
-        env=dict(environ),
+        env=variables,
         cwd=cwd,
         start_new_session=True,
         pass_fds=lends,
     )
+
+
+def _find_program(name: str, environ: Mapping[str, str]) -> str:
+    if os.sep in name:
+        return name
+    program = search_program(name, environ).program
+    if program is None:
+        raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), name)
+    return program
 
 
 def run(
@@ -80,19 +98,21 @@ def run(
     most_stderr: int | None = None,
     leaves_nothing: bool = False,
     lends: Sequence[int] = (),
+    chosen: bool = False,
 ) -> Finished:
     """Run a program to its end; FileNotFoundError if there is none of that name.
 
     It is killed if it prints more than `most_stdout` bytes, and of its stderr the last `most_stderr` bytes are kept. With
     `leaves_nothing` whatever it left running in its group ends with it; else that is its own affair. Descriptors that it
-    `lends` stay open as long as the program runs, so that a lock on one outlives a guard that is killed.
+    `lends` stay open as long as the program runs, so that a lock on one outlives a guard that is killed. What `chosen`
+    means, `start` says.
     """
     deadline = monotonic() + time_limit
     process: subprocess.Popen[bytes] | None = None
     try:
         source = subprocess.DEVNULL if stdin is None else subprocess.PIPE
         with defer_signals():
-            process = start(argv, environ, cwd, stdin=source, lends=lends)
+            process = start(argv, environ, cwd, stdin=source, lends=lends, chosen=chosen)
         with _Pipes(process, stdin or b"", most_stdout, most_stderr) as pipes:
             ended = _listen(process, pipes, deadline)
             if not ended or pipes.held or leaves_nothing:
@@ -107,9 +127,10 @@ def run(
 
 def run_tool(*argv: str) -> Finished:
     """Run a tool of the system, such as `ps`, with its times in UTC; its code is None if it cannot be run."""
-    environ = {"PATH": os.environ.get("PATH", os.defpath), "LC_ALL": "C", "TZ": "UTC"}
+    kept = {name: os.environ[name] for name in ("PATH", "HOME") if name in os.environ}
+    environ = {**kept, "LC_ALL": "C", "TZ": "UTC"}
     try:
-        return run(argv, environ=environ, time_limit=_TOOL_SECONDS)
+        return run(argv, environ=environ, time_limit=_TOOL_SECONDS, cwd=os.sep)
     except OSError:
         return Finished(None, b"", b"")
 
@@ -117,11 +138,16 @@ def run_tool(*argv: str) -> Finished:
 def run_on_stderr(
     argv: Sequence[str], *, environ: Mapping[str, str], time_limit: float | None
 ) -> int | None:
-    """Run a program to its end with its output on our stderr; return its exit code, None after its time limit."""
+    """Run a program that the user chose to its end, with its output on our stderr.
+
+    Return its exit code, or None after its time limit.
+    """
     process: subprocess.Popen[bytes] | None = None
     try:
         with defer_signals():
-            process = start(argv, environ, stdin=subprocess.DEVNULL, stdout=2, stderr=None)
+            process = start(
+                argv, environ, stdin=subprocess.DEVNULL, stdout=2, stderr=None, chosen=True
+            )
         return process.wait(time_limit)
     except subprocess.TimeoutExpired:
         return None

@@ -5,13 +5,18 @@ Names are compared here and never given to tmux, which would take `agent-1` for 
 
 import os
 import re
+import socket
+import struct
+import time
 from collections import Counter
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
 
 from guard.errors import WrongUsage
 from guard.system.process_identity import start_time
 from guard.system.processes import Finished, run
+from guard.system.programs import planted_place, search_program
 
 _SECONDS = 5.0
 _LONGEST_NAME = 256
@@ -25,7 +30,9 @@ _ABSENT = re.compile(
 )
 _EMPTY = ("no current target", "no sessions")
 """What a server says that outlives its sessions (`exit-empty off`)."""
-_NUMBERS = re.compile(r"[0-9]+/[0-9]*/\$[0-9]+/[0-9]*/%[0-9]+/[0-9]+")
+_NUMBERS = re.compile(r"[0-9]{1,9}/[0-9]{0,12}/\$[0-9]{1,12}/[0-9]{0,12}/%[0-9]{1,12}/[0-9]{1,9}")
+_LONGEST_NUMBER = 12
+"""A server may be the agent's own, and answer with anything."""
 _CHANGED_BY_TMUX = re.compile(r"[:.\\$\x00-\x1f\x7f-\x9f\ud800-\udfff]|#[A-Zh#,({\[]")
 """What `new-session -s` replaces, escapes or expands."""
 
@@ -160,7 +167,7 @@ def last_output(session: Session) -> float | None:
     """Return when something last happened in one of its windows, in seconds since the epoch."""
     words = ("list-windows", "-t", session.session_id, "-F", "#{window_activity}")
     answers = call_tmux(session.socket_path, *words).stdout.split()
-    return max((float(answer) for answer in answers if answer.isdigit()), default=None)
+    return max((float(answer) for answer in answers if _is_number(answer)), default=None)
 
 
 def close_session(session: Session) -> None:
@@ -179,19 +186,83 @@ def close_session(session: Session) -> None:
 
 
 def call_tmux(path: str, *words: str, stdin: bytes | None = None) -> Finished:
-    environ = {"PATH": os.environ.get("PATH", os.defpath), "LC_ALL": "C.UTF-8", "TERM": "dumb"}
+    kept = {name: os.environ[name] for name in ("PATH", "HOME") if name in os.environ}
+    environ = {**kept, "LC_ALL": "C.UTF-8", "TERM": "dumb"}
     argv = ("tmux", "-u", "-S", path, *words)
+    _require_tmux(path, environ)
     try:
-        return run(argv, environ=environ, time_limit=_SECONDS, stdin=stdin, most_stdout=_MOST_BYTES)
+        return run(
+            argv,
+            environ=environ,
+            time_limit=_SECONDS,
+            cwd=os.sep,
+            stdin=stdin,
+            most_stdout=_MOST_BYTES,
+        )
     except FileNotFoundError:
-        raise TmuxUnknown("tmux is not installed") from None
+        raise TmuxUnknown(search_program("tmux", environ).problem) from None
     except (OSError, ValueError) as error:
         raise TmuxUnknown(f"tmux does not start: {error}") from None
 
 
 def _pid(path: str) -> int | None:
     answer = call_tmux(path, "display-message", "-p", "#{pid}").stdout.strip()
-    return int(answer) if answer.isdigit() else None
+    return int(answer) if _is_number(answer) else None
+
+
+def _is_number(answer: bytes) -> bool:
+    return answer.isdigit() and len(answer) <= _LONGEST_NUMBER
+
+
+def _require_tmux(path: str, environ: Mapping[str, str]) -> None:
+    """Refuse a socket behind which another program listens: a server can make the tmux that asks it run a program.
+
+    Where the system does not tell which program listens, the server is taken for what it claims to be.
+    """
+    if not hasattr(socket, "SO_PEERCRED") or not os.path.exists("/proc/self/exe"):
+        return
+    try:
+        program = _listening_program(path)
+    except PermissionError:
+        return
+    if program is None:
+        # tmux itself says best what is wrong with the socket.
+        return
+    name = os.path.basename(program)
+    if "tmux" not in name and name != "systemd":
+        raise TmuxUnknown(f"not tmux but {_line(program)} listens on {path}: guard does not ask it")
+    where = planted_place(program, environ)
+    if where is not None:
+        raise TmuxUnknown(f"the tmux that listens on {path} is {where}: guard does not ask it")
+
+
+def _listening_program(path: str) -> str | None:
+    """Return the program that listens on this socket; None if none does.
+
+    A server that is just ending loses its program before its socket, and a busy one takes no more callers for a while: both are
+    asked again.
+    """
+    deadline = time.monotonic() + _SECONDS
+    while time.monotonic() < deadline:
+        try:
+            pid = _listening_pid(path)
+        except BlockingIOError:
+            pass
+        except OSError:
+            return None
+        else:
+            with suppress(FileNotFoundError, ProcessLookupError):
+                return os.readlink(f"/proc/{pid}/exe").removesuffix(" (deleted)")
+        time.sleep(0.02)
+    raise TmuxUnknown(f"guard cannot tell which program listens on {path}")
+
+
+def _listening_pid(path: str) -> int:
+    with socket.socket(socket.AF_UNIX) as asked:
+        asked.settimeout(_SECONDS)
+        asked.connect(path)
+        answer = asked.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, struct.calcsize("3i"))
+        return int(struct.unpack("3i", answer)[0])
 
 
 def _session(row: str, path: str, starts: dict[int, str | None]) -> Session:

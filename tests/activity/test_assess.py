@@ -47,8 +47,8 @@ def test_an_unknown_agent_is_an_error() -> None:
         should_send_resume("nobody")
 
 
-def test_it_fails_open_and_says_so(repository: Path, workspace: Path) -> None:
-    write(repository / "guard.toml", "[activity]\nlookback_minutes = 'long'\n")
+def test_it_fails_open_and_says_so(repository: Path, workspace: Path, home: Path) -> None:
+    write(home / "config/guard/config.toml", "[activity]\nlookback_minutes = 'long'\n")
     send, why = should_send_resume("a2", repo=repository)
     assert send
     assert "could not be assessed" in why

@@ -23,10 +23,6 @@ def _state(agent: AgentCli) -> Path:
     return Path(agent.environ["HOME"], ".local", "state", "guard")
 
 
-def _bad_project_config(agent: AgentCli) -> None:
-    write(Path("guard.toml"), _BROKEN_TOML)
-
-
 def _bad_user_config(agent: AgentCli) -> None:
     write(Path(agent.environ["HOME"], ".config", "guard", "config.toml"), _BROKEN_TOML)
 
@@ -44,7 +40,6 @@ def _no_room_for_state(agent: AgentCli) -> None:
 
 
 BROKEN: dict[str, Callable[[AgentCli], None]] = {
-    "bad config of the project": _bad_project_config,
     "bad config of the user": _bad_user_config,
     "damaged log": _damaged_log,
     "no room for state": _no_room_for_state,

@@ -2,6 +2,7 @@
 
 import fcntl
 import os
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -121,19 +122,64 @@ WRONG: dict[str, tuple[str, str]] = {
 }
 
 
+def user_file(home: Path) -> Path:
+    return home / "config" / "guard" / "config.toml"
+
+
 @pytest.mark.parametrize(("text", "said"), WRONG.values(), ids=WRONG)
-def test_a_file_that_cannot_be_used_is_named_with_the_reason(
-    text: str, said: str, repository: Path
+def test_a_file_of_the_users_that_cannot_be_used_is_named_with_the_reason(
+    text: str, said: str, repository: Path, home: Path
 ) -> None:
-    path = write(repository / "guard.toml", os.fsencode(text))
+    path = write(user_file(home), os.fsencode(text))
     message = refusal(repository)
     assert message.startswith(str(path))
     assert said in message
     assert len(message) < 500
 
 
-def test_a_refusal_is_exit_4_with_a_hint(repository: Path) -> None:
-    path = write(repository / "guard.toml", "[registry]\nkeep = 1\n")
+OTHER_KEY = "coordinator.plan_file"
+"""A key that no wrong file has: a fault must not reach it."""
+_PAIR = '[coordinator]\nplan_file = "TODO.md"\n'
+UNREADABLE = {"half a file", "a huge file", "a deep file", "bytes that are no text", "a key twice"}
+WRONG_IN_PROJECT: dict[str, tuple[str, str]] = {
+    **WRONG,
+    "an unknown table": ("[surprise]\nmax_probes = 1\n", "unknown key 'surprise'"),
+    "a key twice": ("workspace = 'a'\nworkspace = 'b'\n", "is not TOML"),
+    "a very deep table": (f"[registry.keep_finished{'.a' * 20_000}]\n", "registry.keep_finished"),
+    "a very long number": (f"[registry]\nkeep_finished = 0x{'f' * 9999}\n", "keep_finished"),
+    "a choice that is none": ('[completion_check]\nagent = "nobody"\n', "completion_check.agent"),
+}
+
+
+@pytest.mark.parametrize("name", ["guard.toml", "pyproject.toml"])
+@pytest.mark.parametrize("case", WRONG_IN_PROJECT)
+def test_a_fault_in_the_projects_file_is_a_warning_and_the_other_keys_count(
+    case: str, name: str, repository: Path
+) -> None:
+    text, said = WRONG_IN_PROJECT[case]
+    text = f"{text}\n{_PAIR}"
+    if name == "pyproject.toml":
+        text = re.sub(r"(?m)^(\[+)(?=\w)", r"\1tool.guard.", text)
+        text = text if text.startswith("[") else f"[tool.guard]\n{text}"
+    path = write(repository / name, os.fsencode(text))
+    resolved = config.ConfigSources(os.environ).resolve(repository)
+    assert [warning for warning in resolved.warnings if said in warning]
+    assert all(warning.startswith(str(path)) for warning in resolved.warnings)
+    assert max(map(len, resolved.warnings)) < 500
+    origins = {} if case in UNREADABLE else {OTHER_KEY: str(path)}
+    assert resolved.origins == origins
+    assert resolved.from_project == ({OTHER_KEY: "TODO.md"} if origins else {})
+
+
+def test_many_faults_are_not_all_told(repository: Path) -> None:
+    write(repository / "guard.toml", "".join(f"k{number} = 1\n" for number in range(50_000)))
+    warnings = config.ConfigSources(os.environ).resolve(repository).warnings
+    assert len(warnings) == 21
+    assert warnings[-1].endswith("49980 more keys are ignored")
+
+
+def test_a_fault_in_the_users_file_is_exit_4_with_a_hint(repository: Path, home: Path) -> None:
+    path = write(user_file(home), "[registry]\nkeep = 1\n")
     result = run("config", "--format", "json")
     assert (result.code, result.out) == (4, "")
     assert result.err == (
@@ -158,11 +204,49 @@ def test_a_variable_that_cannot_be_used_is_named(
     assert said in refusal(repository)
 
 
-@pytest.mark.parametrize("kind", ["a folder", "a pipe"])
-def test_what_is_no_file_is_refused_at_once(kind: str, repository: Path) -> None:
-    path = repository / "guard.toml"
-    path.mkdir() if kind == "a folder" else os.mkfifo(path)
+def a_loop(path: Path) -> None:
+    path.symlink_to(path.name)
+
+
+def out_of_the_project(path: Path) -> None:
+    path.symlink_to("/dev/zero")
+
+
+def a_broken_link(path: Path) -> None:
+    path.symlink_to("nowhere/at/all")
+
+
+NO_FILES: dict[str, Callable[[Path], object]] = {
+    "a folder": Path.mkdir,
+    "a pipe": os.mkfifo,
+    "a link to itself": a_loop,
+    "a link to a device": out_of_the_project,
+}
+
+
+@pytest.mark.parametrize("make", NO_FILES.values(), ids=NO_FILES)
+def test_what_is_no_file_is_refused_at_once(
+    make: Callable[[Path], object], repository: Path, home: Path
+) -> None:
+    path = user_file(home)
+    path.parent.mkdir(parents=True)
+    make(path)
     assert refusal(repository).startswith(str(path))
+
+
+@pytest.mark.parametrize("name", ["guard.toml", "pyproject.toml"])
+@pytest.mark.parametrize("make", NO_FILES.values(), ids=NO_FILES)
+def test_what_is_no_file_in_the_project_is_a_warning(
+    make: Callable[[Path], object], name: str, repository: Path
+) -> None:
+    make(repository / name)
+    (warning,) = config.ConfigSources(os.environ).resolve(repository).warnings
+    assert warning.startswith(str(repository / name))
+
+
+def test_a_broken_link_is_no_file(repository: Path) -> None:
+    a_broken_link(repository / "guard.toml")
+    assert config.ConfigSources(os.environ).resolve(repository).warnings == ()
 
 
 @pytest.mark.parametrize("name", ["guard.toml", "pyproject.toml"])
@@ -264,6 +348,7 @@ def test_every_knob_can_be_set_by_its_variable(repository: Path) -> None:
         "hooks.max_blocks": ("1", 1),
         "hooks.time_limit_seconds": ("10", 10),
         "hooks.baseline_seconds": ("5", 5),
+        "hooks.refuse_secrets": ("true", True),
         "activity.lookback_minutes": ("120", 120),
         "activity.min_confidence": ("0.6", 0.6),
         "activity.adaptive": ("false", False),
@@ -317,7 +402,8 @@ def test_workspace_is_where_the_state_goes(repository: Path, home: Path, tmp_pat
     write(home / "config" / "guard" / "config.toml", f'workspace = "{tmp_path}/mine"\n')
     assert run("agent", "spawn", "--task", "T1", "--agent", "a1").code == 0
     assert (tmp_path / "mine" / "events.jsonl").exists()
-    assert not (home / "state").exists()
+    # Outside of it lies only what remembers that the log has begun.
+    assert [path.name for path in (home / "state" / "guard").iterdir()] == ["logs.d"]
 
 
 @pytest.mark.parametrize(("keep", "listed"), [("1", 1), ("2", 2)])

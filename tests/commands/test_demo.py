@@ -5,23 +5,29 @@ from pathlib import Path
 
 import pytest
 
-from tests.support import ROOT, run
+from tests.support import ROOT, run, write
+from tests.support.sessions import script
 
 pytestmark = pytest.mark.long
 
 
 @pytest.mark.parametrize("words", [(), ("--state",)], ids=["iterations", "state"])
 def test_all_scenes_go_as_they_should_and_nothing_is_left_behind(
-    words: tuple[str, ...], home: Path, tmp_path: Path
+    words: tuple[str, ...], repository: Path, home: Path, tmp_path: Path
 ) -> None:
     scratch = tmp_path / "tmp"
     scratch.mkdir()
+    for name in ("git", "sh", "python3", "guard", "cmp"):
+        # In the repository that the user stands in, with its virtual environment first on PATH: none of them runs.
+        script(repository / ".venv/bin" / name, f"touch {tmp_path}/ran; exit 1")
+    write(repository / "guard.py", f"open({str(tmp_path / 'ran')!r}, 'w')\n")
+    path = f"{repository}/.venv/bin{os.pathsep}{os.environ['PATH']}"
     result = run(
         "demo",
         *words,
-        cwd=tmp_path,
-        env={"TMPDIR": str(scratch), "GUARD_NOW": "2026-01-31T12:00:00Z"},
+        env={"TMPDIR": str(scratch), "GUARD_NOW": "2026-01-31T12:00:00Z", "PATH": path},
     )
+    assert not (tmp_path / "ran").exists()
     assert result.code == 0, result.out + result.err
     assert "All scenes went as expected" in result.out
     assert result.out.count("\n== ") == 6

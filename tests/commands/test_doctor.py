@@ -110,6 +110,16 @@ def test_no_repository(tmp_path: Path) -> None:
     assert "is not in a git repository" in checks["repository"]["found"]
 
 
+@pytest.mark.parametrize("place", ["info/exclude", "logs/HEAD"])
+def test_a_pipe_below_the_git_directory(place: str, repository: Path) -> None:
+    (repository / ".git" / place).unlink(missing_ok=True)
+    (repository / ".git" / place).parent.mkdir(exist_ok=True)
+    os.mkfifo(repository / ".git" / place)
+    found = examined(run("doctor", "--format", "json"))["repository"]
+    assert found["state"] == "problem"
+    assert f"{place} is a named pipe" in found["found"]
+
+
 def test_a_vanished_git_directory(repository: Path) -> None:
     assert run("agent", "spawn", "--task", "T1", "--agent", "a1").code == 0
     shutil.rmtree(repository / ".git")
@@ -120,7 +130,7 @@ def test_a_vanished_git_directory(repository: Path) -> None:
 
 @pytest.mark.parametrize(
     ("text", "state"),
-    [("[registry]\nkeep = 1\n", "problem"), ('workspace = "/x"\n', "warning"), ("", "ok")],
+    [("[registry]\nkeep = 1\n", "warning"), ('workspace = "/x"\n', "warning"), ("", "ok")],
     ids=["an unknown key", "a key that is the user's alone", "nothing"],
 )
 def test_the_configuration(text: str, state: str, repository: Path) -> None:

@@ -39,6 +39,7 @@ def test_the_project_gets_a_file_with_its_keys_and_none_of_the_users(repository:
         "activity": {},
         "resume": {},
         "coordinator": {},
+        "hooks": {},
     }
     assert config.ConfigSources(os.environ).resolve(repository).origins == {}
 

@@ -311,6 +311,7 @@ def test_in_place_the_index_and_the_branch_stay(repository: Path, workspace: Pat
 def test_the_same_content_is_safe_even_where_snapshots_do_not_look(
     repository: Path, workspace: Path
 ) -> None:
+    write(repository / ".git/info/exclude", "node_modules/\n")
     write(repository / "node_modules/a.js", "first\n")
     kept = take_snapshot(repository, workspace, paths=[b"node_modules/a.js"])
     write(repository / "node_modules/a.js", "second\n")

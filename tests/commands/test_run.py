@@ -361,6 +361,17 @@ def test_a_baseline_by_revision_counts_from_there(begun: Path) -> None:
     assert (code, found["new_commits"], found["baseline"]) == (0, 1, first)
 
 
+def test_a_report_is_not_written_through_a_link_in_the_place_of_its_folder(
+    begun: Path, tmp_path: Path
+) -> None:
+    (begun / "out").mkdir()
+    (tmp_path / "outside").mkdir()
+    swap = f"rmdir out; ln -s {tmp_path}/outside out; {COMMIT}"
+    result = run("run", "--report", "out/report.json", "--", "sh", "-c", swap)
+    assert "a link was put in the place of its folder" in result.err
+    assert list((tmp_path / "outside").iterdir()) == []
+
+
 def test_a_report_that_cannot_be_written_is_refused_before_anything_runs(begun: Path) -> None:
     result = run("run", "--report", "/nowhere/report.json", "--", "sh", "-c", COMMIT)
     assert (result.code, result.out) == (2, "")

@@ -64,6 +64,7 @@ def test_the_text_says_first_how_to_get_it_back(
 def test_what_is_rebuilt_anyway_is_named_and_does_not_count(
     repository: Path, workspace: Path
 ) -> None:
+    write(repository / ".git/info/exclude", "node_modules/\n")
     write(repository / "node_modules/a.js", "x")
     found = taken(workspace)
     assert (found["whole"], found["skipped"]) == (True, ["node_modules: installed packages"])

@@ -51,6 +51,7 @@ def test_without_any_the_list_is_empty_and_nothing_is_written(workspace: Path) -
 
 
 def test_each_has_what_its_manifest_says_the_newest_last(repository: Path, workspace: Path) -> None:
+    write(repository / ".git/info/exclude", "node_modules/\n")
     write(repository / "node_modules/a.js", "x")
     kept = take_snapshot(repository, workspace)
     old = keep(repository, workspace, days_ago=2, kind="baseline")

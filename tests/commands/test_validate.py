@@ -71,7 +71,7 @@ def test_the_state_files_of_a_workspace_are_valid(repository: Path, home: Path) 
     assert run("agent", "finding", "--task", "T1", "--agent", "a1", "odd").code == 0
     files = [*home.rglob("*.json"), *home.rglob("*.jsonl")]
     kinds = {json.loads(path.read_bytes())["schema"].split("/")[1] for path in home.rglob("*.json")}
-    assert kinds == {*VIEWS, "agent-baseline", "findings", "worktree"}
+    assert kinds == {*VIEWS, "agent-baseline", "findings", "known-log", "worktree"}
     assert (
         sorted(path.name for path in home.rglob("*.jsonl"))
         == ["events.000001.jsonl"] + ["events.jsonl"] * 2

@@ -343,6 +343,51 @@ def test_a_submodule_with_an_edit_in_it(project: Path) -> None:
     assert left_since(baseline, project) == Uncommitted(unstaged=("inner",))
 
 
+def test_a_submodule_in_a_submodule_with_an_edit_in_it(project: Path) -> None:
+    inner = nested_repository(project)
+    deep = new_repository(inner / "deep", "y.txt")
+    git(inner, "add", "deep")
+    git(inner, "commit", "-q", "-m", "Add a submodule")
+    git(project, "add", "inner")
+    git(project, "commit", "-q", "-m", "Add a submodule")
+    baseline = taken(project)
+    assert baseline.dirty == ()
+    for text in ("edited\n", "edited more\n"):
+        write(deep / "y.txt", text)
+        assert left_since(baseline, project) == Uncommitted(unstaged=("inner",))
+        baseline = taken(project)
+        assert left_since(baseline, project) == Uncommitted(users=1)
+
+
+def lose_git_dir(inner: Path) -> None:
+    (inner / ".git").rename(inner.parent.parent / "away")
+
+
+def break_settings(inner: Path) -> None:
+    write(inner / ".git/config", "[core\nbroken")
+
+
+def break_head(inner: Path) -> None:
+    write(inner / ".git/HEAD", "nothing\n")
+
+
+@pytest.mark.parametrize("spoil", [lose_git_dir, break_settings, break_head])
+def test_a_submodule_that_git_cannot_look_into(spoil: Act, project: Path) -> None:
+    """It is known by names, sizes and times."""
+    inner = nested_repository(project)
+    git(project, "add", "inner")
+    git(project, "commit", "-q", "-m", "Add a submodule")
+    baseline = taken(project)
+    spoil(inner)
+    assert left_since(baseline, project) == Uncommitted(unstaged=("inner",))
+    baseline = taken(project)
+    assert left_since(baseline, project) == Uncommitted(users=1)
+    write(inner / "new.txt", "new\n")
+    write(project / "beside.txt", "new\n")
+    left = Uncommitted(unstaged=("inner",), untracked=("beside.txt",))
+    assert left_since(baseline, project) == left
+
+
 def test_a_work_tree_of_the_same_repository_inside_this_one(project: Path) -> None:
     git(project, "worktree", "add", "-q", "trees/helper", "-b", "helper")
     assert found(project) == {}

@@ -266,7 +266,7 @@ def test_a_program_in_the_work_tree_is_not_found(tmp_path: Path) -> None:
     path = os.pathsep.join(["bin", "", ".", str(planted.parent), str(link), "/usr/bin", "/bin"])
     result = asked(tmp_path, "claude", environ={"PATH": path})
     assert (result.failure, result.lasting) == ("no_cli", True)
-    assert "outside the work tree" in result.detail
+    assert f"claude is only inside the repository ({planted}): guard does not run" in result.detail
     assert not (tmp_path / "planted").exists()
 
 
@@ -318,7 +318,7 @@ def test_an_overloaded_service_is_asked_again(tmp_path: Path) -> None:
     )
     begun = monotonic()
     result = asked(tmp_path, "claude")
-    assert 1 <= result.elapsed_seconds <= monotonic() - begun
+    assert 1 <= result.elapsed_seconds <= round(monotonic() - begun, 3)
     assert result.answer is not None
     first, second = program.calls
     assert first["argv"][1] != second["argv"][1], "each attempt has a nonce of its own"

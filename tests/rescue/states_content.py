@@ -441,13 +441,10 @@ CONTENT = {
     ),
     "excluded in the repository": State(excluded_here, naive_loses=True),
     "excluded by the user": State(excluded_by_the_user, naive_loses=True),
-    "tracked file among installed packages": State(
-        tracked_packages, skipped=("node_modules: installed packages",)
-    ),
+    "tracked file among installed packages": State(tracked_packages),
     "installed packages": State(
         installed_packages,
         remains=("?? env/bin/python", "?? env/pyvenv.cfg", "?? node_modules/a/index.js"),
-        skipped=("env: a virtual environment", "node_modules: installed packages"),
     ),
     "a database": State(database),
     "many files": State(many_files),

@@ -13,6 +13,8 @@ from tests.rescue.states_start import (
     configured,
     dirty,
     identify,
+    in_removed_repository,
+    in_repository,
     set_aside,
     start,
 )
@@ -250,9 +252,9 @@ def grafted(root: Path) -> None:
     write(root / ".git/info/grafts", git(root, "rev-parse", "HEAD"))
 
 
-def nested_state(build: object, path: str, status: str) -> State:
+def nested_state(build: object, path: str, status: str, folder: str) -> State:
     assert callable(build)
-    held = {path: "nested_repository"}
+    held = {path: in_repository(folder)}
     return State(build, held=held, remains=(status,), naive_loses=True)
 
 
@@ -270,16 +272,21 @@ def without_git_dir(build: object) -> State:
 LOST = "index/0/edited.txt: its object is missing"
 PLACES = {
     "nested repository": nested_state(
-        lambda root: nested(root, commits=True), "vendor/lib", "?? vendor/lib/"
+        lambda root: nested(root, commits=True), "vendor/lib", "?? vendor/lib/", "vendor/lib"
     ),
     "nested repository without commits": nested_state(
         lambda root: nested(root, commits=False),
         "vendor/lib/code.c",
         "?? vendor/lib/",
+        "vendor/lib",
     ),
-    "submodule dirty": nested_state(submodule_dirty, "lib", " M lib"),
-    "submodule ahead": nested_state(submodule_ahead, "lib", " M lib"),
-    "submodule gone": State(submodule_gone, held={"lib": "nested_repository"}, remains=(" D lib",)),
+    "submodule dirty": nested_state(submodule_dirty, "lib", " M lib", "lib"),
+    "submodule ahead": nested_state(submodule_ahead, "lib", " M lib", "lib"),
+    "submodule gone": State(
+        submodule_gone,
+        held={"lib": in_removed_repository("lib")},
+        remains=(" D lib",),
+    ),
     ".gitmodules broken": State(broken_modules),
     "bare repository inside": State(bare_inside),
     ".git gone": without_git_dir(before(vanished)),

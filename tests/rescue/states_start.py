@@ -137,6 +137,15 @@ def set_aside(root: Path, name: str = "origin") -> Path:
     return place
 
 
+def in_repository(folder: str) -> str:
+    """Why a rescue holds back what lies in a repository of its own."""
+    return f"nested_repository: commit it there; `git -C {folder} status` shows what changed"
+
+
+def in_removed_repository(folder: str) -> str:
+    return f"nested_repository: removed; `git commit -- {folder}` commits that"
+
+
 def identify(root: Path) -> None:
     """Give a repository an author."""
     git(root, "config", "user.name", "Test Author")

@@ -62,6 +62,21 @@ def test_the_users_own_work_stays_as_it_was(repository: Path, workspace: Path) -
     ]
 
 
+def test_an_index_of_two_parts_keeps_both(repository: Path, workspace: Path) -> None:
+    """Git deletes the shared parts of other indexes when it writes one of its own in two parts."""
+    write(repository / "staged.txt", "the user's own, staged\n")
+    git(repository, "add", "staged.txt")
+    git(repository, "config", "core.splitIndex", "true")
+    git(repository, "update-index", "--split-index")
+    git(repository, "config", "splitIndex.sharedIndexExpire", "now")
+    shared = {path.name for path in (repository / ".git").glob("sharedindex.*")}
+    write(repository / "edited.txt", "edited\n")
+    result = attempt_rescue(repository, workspace, ["edited.txt"])
+    assert result.reason == "rescued", result.detail
+    assert {path.name for path in (repository / ".git").glob("sharedindex.*")} == shared
+    assert git(repository, "status", "--porcelain") == "A  staged.txt\n"
+
+
 def test_an_index_that_is_missing_stays_so(repository: Path, workspace: Path) -> None:
     left = STATES["index missing"].build(repository)
     result = attempt_rescue(repository, workspace, left)

@@ -8,6 +8,7 @@ import pytest
 
 from guard.core.rescue.settings import COMMIT_MAX_FILE_BYTES, RescueSettings, SnapshotLimits
 from tests.rescue.states import start
+from tests.rescue.states_start import in_repository
 from tests.support import commit, git, run, write
 from tests.support.rescues import attempt_rescue, contents, fingerprint, recovered
 from tests.support.sessions import answering
@@ -128,9 +129,9 @@ HELD: dict[Build, str | None] = {
     secret_in_wide_characters: "secret: anthropic, line 2",
     new_env: "secret: sensitive_name",
     large: f"too_large: {COMMIT_MAX_FILE_BYTES + 10 * 1024**2} bytes",
-    nested: "nested_repository",
-    nested_without_commits: "nested_repository",
-    submodule: "nested_repository",
+    nested: in_repository("sub"),
+    nested_without_commits: in_repository("sub"),
+    submodule: in_repository("sub"),
     ignored: "ignored",
     packages: "rebuilt: installed packages",
     filtered: "filter: lfs",

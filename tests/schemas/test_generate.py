@@ -43,6 +43,7 @@ STATE_KINDS = (
     "team",
     "watched-agent",
     "worktree",
+    "known-log",
 )
 KINDS = schemas.names()
 ALL = sorted(path for path in EXAMPLES.glob("*/*/*") if path.parent.name in ("valid", "invalid"))

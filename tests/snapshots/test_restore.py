@@ -26,8 +26,8 @@ def kept(state: State, root: Path, workspace: Path) -> Iterator[ChosenSnapshot]:
     """A snapshot of a state, open for reading."""
     start(root)
     known = find_repository(root, lambda _: None)
-    state.build(root)
     workspace.mkdir(mode=0o700)
+    state.build(root)
     taken = take_and_prune(Site(known, workspace, os.environ, TIME_LIMIT), BY_HAND)
     with choose(
         SnapshotSource(workspace, known, os.environ, TIME_LIMIT), taken.id, staged=False

@@ -48,26 +48,6 @@ def manifest(workspace: Path, kept: Snapshot) -> Manifest:
 
 
 @pytest.mark.parametrize(
-    ("files", "folder", "why"),
-    [
-        (["node_modules/a/index.js"], "node_modules", "installed packages"),
-        (["src/__pycache__/a.pyc"], "src/__pycache__", "a cache"),
-        (["env/pyvenv.cfg", "env/bin/python"], "env", "a virtual environment"),
-        (["target/CACHEDIR.TAG", "target/debug/x"], "target", "a cache"),
-    ],
-)
-def test_what_is_made_anew_is_left_out_and_named(
-    files: list[str], folder: str, why: str, repository: Path, workspace: Path
-) -> None:
-    for name in files:
-        write(repository / name, name)
-    kept = take_snapshot(repository, workspace)
-    assert kept.skipped == (f"{folder}: {why}",)
-    assert kept.whole
-    assert not any(path.startswith(f"worktree/{folder}/") for path in listed(workspace, kept))
-
-
-@pytest.mark.parametrize(
     "name", ["env/lib.py", "target/main.rs", "build/x.o", ".cache/x", "node_modules", ".env"]
 )
 def test_what_only_looks_like_that_is_kept(name: str, repository: Path, workspace: Path) -> None:
@@ -79,6 +59,7 @@ def test_what_only_looks_like_that_is_kept(name: str, repository: Path, workspac
 
 
 def test_paths_that_are_asked_for_are_kept_even_there(repository: Path, workspace: Path) -> None:
+    write(repository / ".git/info/exclude", "node_modules/\n")
     write(repository / "node_modules/a/patched.js", "patched\n")
     write(repository / "node_modules/a/other.js", "other\n")
     kept = take_snapshot(

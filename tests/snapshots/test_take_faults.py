@@ -14,17 +14,18 @@ from pathlib import Path
 import pytest
 
 from guard.core.snapshots.snapshot import Snapshot
-from guard.errors import GuardError, RepositoryProblem, StoreUnavailable
+from guard.errors import GuardError, RepositoryProblem, StateProblem, StoreUnavailable
 from guard.git.locate import find_repository
 from guard.git.run import feed_git
 from guard.snapshots import shadow as shadows
 from guard.snapshots.fast_import import ImportStream, TreeChanges
+from guard.snapshots.inventory import open_shelf
 from guard.snapshots.project import Project
 from guard.snapshots.shadow import Shadow
 from guard.snapshots.take import open_for_snapshot, take
 from guard.system.clock import Deadline
 from tests.rescue.states import start
-from tests.support import ROOT, git, write
+from tests.support import ROOT, TIME_LIMIT, git, write
 from tests.support.cost import cpu_limit
 from tests.support.rescues import (
     BY_HAND,
@@ -346,7 +347,7 @@ def test_a_repository_that_hangs_is_kept_all_the_same(
         # On a busy machine what is left of six seconds may be too short for a snapshot.
         result = attempt_rescue(repository, workspace, [left], time_limit=45)
     assert time.monotonic() - began < 300
-    assert (result.reason, result.commits) == ("not_plain:git", ())
+    assert (result.reason, result.commits) == ("not_plain:obstacle", ())
     assert result.snapshot is not None
     assert recovered(result.snapshot, tmp_path / "back") == contents(repository)
 
@@ -371,3 +372,33 @@ def test_ten_thousand_files_take_seconds(
     with cpu_limit():
         assert take_snapshot(repository, workspace).files == 10_006
     assert 1 <= len((tmp_path / "calls").read_text().splitlines()) < 100
+
+
+BEHIND = {
+    "objects that are lent": ("objects/info/alternates", "{folder}\n", "info/alternates"),
+    "packs that are lent": ("objects/info/alternates", "{folder}\n", "pack/pack-1.idx"),
+    "settings": ("config", "[include]\n\tpath = {folder}/more\n", "more"),
+    "a ref": ("refs/guard/snapshot/none", "", ""),
+}
+
+
+@pytest.mark.parametrize("named", BEHIND)
+def test_a_pipe_behind_the_shadow_repository_is_not_waited_for(
+    named: str, repository: Path, workspace: Path, tmp_path: Path
+) -> None:
+    take_snapshot(repository, workspace)
+    place, text, behind = BEHIND[named]
+    folder = tmp_path / "lent"
+    if text:
+        with open(workspace / "shadow.git" / place, "a") as file:
+            file.write(text.format(folder=folder))
+    pipe = folder / behind if behind else workspace / "shadow.git" / place
+    pipe.parent.mkdir(parents=True, exist_ok=True)
+    os.mkfifo(pipe)
+    with (
+        pytest.raises(StateProblem, match="is a named pipe"),
+        open_shelf(workspace, os.environ, time_limit=TIME_LIMIT) as shelf,
+    ):
+        shelf.references()
+    with pytest.raises(StateProblem):
+        take_snapshot(repository, workspace)

@@ -148,12 +148,12 @@ CHANGES: dict[str, Change] = {
 
 
 def by_change(found: Contents) -> dict[str, Contents]:
-    """What is in the folder of each change, without what is made anew."""
+    """What is in the folder of each change."""
     sorted_in: dict[str, Contents] = {name: {} for name in CHANGES}
     for path, what in found.items():
         _top, _, below = path.partition(b"changes/")
         name, _, rest = below.partition(b"/")
-        if name and not rest.startswith(b"node_modules/"):
+        if name:
             sorted_in[name.decode()][rest] = what
     return sorted_in
 
@@ -222,6 +222,7 @@ def test_stashes_come_and_go(repository: Path, workspace: Path) -> None:
 @pytest.mark.usefixtures("no_window")
 def test_wanted_paths_in_folders_that_are_left_out(repository: Path, workspace: Path) -> None:
     start(repository)
+    write(repository / ".git/info/exclude", "node_modules/\n")
     path = write(repository / "node_modules/a/patched.js", "patched\n")
     write(repository / "node_modules/a/other.js", "other\n")
     wanted = [b"node_modules/a/patched.js"]
@@ -232,6 +233,9 @@ def test_wanted_paths_in_folders_that_are_left_out(repository: Path, workspace: 
         del expected[b"node_modules/a/other.js"]
         assert saved(workspace, kept) == expected
         assert_like_a_full_one(repository, workspace, kept, paths=wanted)
+    kept = take_snapshot(repository, workspace)
+    assert saved(workspace, kept) == expected, "what the last one has is kept while it is there"
+    path.unlink()
     kept = take_snapshot(repository, workspace)
     assert not any(path.startswith(b"node_modules/") for path in saved(workspace, kept))
 

@@ -50,6 +50,18 @@ def test_a_refusal_does_not_disarm_itself(store: FileStore, workspace: Path) -> 
     assert not FileStore(workspace).verify().ok
 
 
+@pytest.mark.parametrize("name", ["output.d", "rollbacks.d", "workspace.queue", "T9"])
+def test_a_pipe_in_place_of_anything_in_the_workspace_is_a_finding(
+    name: str, store: FileStore, workspace: Path
+) -> None:
+    record(store, spawned())
+    assert store.verify().ok
+    (workspace / name).unlink(missing_ok=True)
+    os.mkfifo(workspace / name)
+    assert not store.verify().ok, "a run would refuse it"
+    assert name in store.verify().findings[0].problem
+
+
 def test_an_emptied_sealed_segment_is_found_and_salvaged(workspace: Path) -> None:
     many_segments(workspace)
     (workspace / "events.000002.jsonl").write_bytes(b"")

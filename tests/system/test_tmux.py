@@ -1,17 +1,20 @@
 """Real tmux: sessions told apart by their whole names, by their server and by their start, and answers that tell nothing."""
 
 import os
-import socket
+import shutil
+import signal
 import subprocess
 import sys
 from pathlib import Path
+from threading import Timer
 
 import pytest
 
 from guard.errors import WrongUsage
 from guard.system import tmux
+from tests.support import TIME_LIMIT, write
 from tests.support.sessions import until
-from tests.support.tmux_server import TmuxServer, needs_tmux
+from tests.support.tmux_server import TMUX, TmuxServer, needs_tmux
 
 pytestmark = needs_tmux
 AS_ROOT = pytest.mark.skipif(os.geteuid() != 0, reason="only root can become another user")
@@ -150,12 +153,104 @@ def test_without_tmux_nothing_is_known(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_server_that_does_not_answer_is_unknown(
     server: TmuxServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    server.new("a")
+    pid = server.get("a").server_pid
     monkeypatch.setattr(tmux, "_SECONDS", 0.5)
-    with socket.socket(socket.AF_UNIX) as mute:
-        mute.bind(server.socket)
-        mute.listen(1)
+    os.kill(pid, signal.SIGSTOP)
+    try:
         with pytest.raises(tmux.TmuxUnknown, match="did not answer"):
             tmux.find_session("a", server.socket)
+    finally:
+        os.kill(pid, signal.SIGCONT)
+
+
+HOSTILE_SERVER = """
+import os, socket, struct, sys
+server = socket.socket(socket.AF_UNIX)
+server.bind(sys.argv[1])
+server.listen(5)
+print("up", flush=True)
+program = os.fsencode(sys.argv[2]) + b"\\0"
+while True:
+    client, _ = server.accept()
+    with client:
+        # A message of tmux's own protocol to each who asks: run this shell.
+        if client.recv(65536):
+            client.sendall(struct.pack("=IHHII", 209, 16 + len(program), 0, 8, 0) + program)
+            client.recv(65536)
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the system does not tell who listens")
+def test_a_program_that_only_speaks_like_a_server_is_not_asked(
+    server: TmuxServer, tmp_path: Path
+) -> None:
+    """It could make any tmux that asks it run a program, as the control shows."""
+    ran = tmp_path / "ran"
+    program = write(tmp_path / "program", f"#!/bin/sh\ntouch {ran}\n")
+    program.chmod(0o755)
+    words = [sys.executable, "-c", HOSTILE_SERVER, server.socket, str(program)]
+    with subprocess.Popen(words, stdout=subprocess.PIPE) as hostile:
+        try:
+            assert hostile.stdout is not None
+            assert hostile.stdout.readline() == b"up\n"
+            with pytest.raises(tmux.TmuxUnknown, match=r"not tmux but .* guard does not ask it"):
+                tmux.read_server(server.socket)
+            assert not ran.exists()
+            control = [TMUX, "-S", server.socket, "list-panes", "-a"]
+            subprocess.run(control, timeout=TIME_LIMIT, check=False, capture_output=True)
+            assert ran.exists(), "the control shows nothing"
+        finally:
+            hostile.kill()
+
+
+ORPHANED_SOCKET = """
+import os, socket, sys
+server = socket.socket(socket.AF_UNIX)
+server.bind(sys.argv[1])
+server.listen(5)
+if os.fork():
+    os._exit(0)
+print("up", flush=True)
+sys.stdin.read()
+"""
+"""The process that listens ends at once; its socket stays open until the standard input ends."""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the system does not tell who listens")
+@pytest.mark.parametrize("ends", [True, False], ids=["ends", "stays"])
+def test_a_server_that_is_just_ending_is_asked_until_its_socket_is_dead(
+    server: TmuxServer, monkeypatch: pytest.MonkeyPatch, ends: bool
+) -> None:
+    words = [sys.executable, "-c", ORPHANED_SOCKET, server.socket]
+    with subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as orphan:
+        assert orphan.stdin is not None
+        assert orphan.stdout is not None
+        assert orphan.stdout.readline() == b"up\n"
+        assert orphan.wait(TIME_LIMIT) == 0
+        if ends:
+            Timer(0.3, orphan.stdin.close).start()
+            assert not tmux.read_server(server.socket).answered
+        else:
+            monkeypatch.setattr(tmux, "_SECONDS", 0.5)
+            with pytest.raises(tmux.TmuxUnknown, match="cannot tell which program listens"):
+                tmux.read_server(server.socket)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the system does not tell who listens")
+def test_a_server_that_runs_from_the_repository_is_not_asked(
+    server: TmuxServer, repository: Path
+) -> None:
+    planted = repository / "bin" / "tmux"
+    planted.parent.mkdir()
+    shutil.copy2(TMUX, planted)
+    words = [str(planted), "-f", "/dev/null", "-S", server.socket]
+    subprocess.run([*words, "new-session", "-d", "sleep", "600"], check=True, timeout=TIME_LIMIT)
+    try:
+        with pytest.raises(tmux.TmuxUnknown, match="is inside the repository"):
+            tmux.read_server(server.socket)
+    finally:
+        subprocess.run([*words, "kill-server"], check=True, timeout=TIME_LIMIT)
 
 
 def test_a_path_that_is_too_long_is_unknown(tmp_path: Path) -> None:
@@ -163,7 +258,16 @@ def test_a_path_that_is_too_long_is_unknown(tmp_path: Path) -> None:
         tmux.find_session("a", str(tmp_path / ("x" * 150)))
 
 
-@pytest.mark.parametrize("answer", ["nonsense", "1/2/3", "1/2/x/4/%0/6/0/a"])
+@pytest.mark.parametrize(
+    "answer",
+    [
+        "nonsense",
+        "1/2/3",
+        "1/2/x/4/%0/6/0/a",
+        f"{'9' * 5000}/2/$3/4/%0/6/0/a",
+        f"1/2/$3/4/%0/{'9' * 5000}/0/a",
+    ],
+)
 def test_an_answer_of_another_kind_is_unknown(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, answer: str
 ) -> None:

@@ -55,6 +55,8 @@ class StatusReport(Report):
     agents: tuple[SurveyedAgent, ...]
     outage: Outage | None
     """Agents that fell silent together: they are not escalated while the outage explains it."""
+    warnings: tuple[str, ...]
+    """What the newest check of each work tree warned of: committed secrets, and files that a rescue held back."""
 
 
 def category(
@@ -85,6 +87,7 @@ def status_text(report: StatusReport) -> str:
     ]
     if report.outage is not None:
         lines.append(report.outage.summary)
+    lines += [f"warning: {warning}" for warning in report.warnings]
     return "\n".join([*lines, *align_rows([cells(agent) for agent in report.agents])])
 
 

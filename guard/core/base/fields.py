@@ -115,6 +115,9 @@ class Report(Frozen):
 USERS = {"user_only": True}
 """Marks a setting that the project's file cannot set, because the agent can edit that file."""
 
+RAISED = {"only_raised": True}
+"""Marks a limit that the project's file cannot lower: an agent could leave guard no time to save its work."""
+
 
 class Section(Frozen):
     """A table of the configuration."""

@@ -1,10 +1,11 @@
-"""The event of a completion check: its verdict, and every look at the evidence that led to it."""
+"""The events of a completion check: its verdict, every look at the evidence that led to it, and what it warned of."""
 
 from typing import Any, Literal
 
-from guard.core.base.fields import Count, Instant, Line
+from guard.core.base.fields import Count, Frozen, Instant, Line, Oid
 from guard.core.base.paths import Spelled
 from guard.core.iteration.events import DirtyFile, IterationEventBase, Seconds, Status
+from guard.core.snapshots.snapshot import HeldBack
 
 MOST_LOOKS = 32
 
@@ -37,4 +38,27 @@ class CheckMade(IterationEventBase):
     looks: tuple[dict[str, Any], ...]
 
 
-CheckEvent = CheckMade
+class CommittedSecret(Frozen):
+    """A secret that the agent committed; its value is shown nowhere."""
+
+    path: Line
+    rule: Line
+    """The kind of secret; `sensitive_name` for a new file that is made for secrets, such as `.env`."""
+    commit: Oid
+    """The first commit of the iteration that has it; a later one may have removed it from the file, not from the history."""
+    line: Count | None
+    """Null where the name of the file is the finding."""
+
+
+class CheckWarned(IterationEventBase):
+    """What the next agent and the user have to know of a check; it follows the check in the same change."""
+
+    type: Literal["check_warned"] = "check_warned"
+    secrets: tuple[CommittedSecret, ...]
+    not_scanned: tuple[Line, ...]
+    """Files of the agent's commits that were not searched for secrets, and why."""
+    held_back: tuple[HeldBack, ...]
+    """What the rescue of the check did not commit, and why."""
+
+
+CheckEvent = CheckMade | CheckWarned

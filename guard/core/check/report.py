@@ -9,12 +9,14 @@ from pydantic import Field
 from guard.core.base.fields import Count, Frozen, Instant, Line, Report
 from guard.core.base.text import plural
 from guard.core.breaker.state import Breaker
+from guard.core.check.events import CommittedSecret
 from guard.core.check.evidence import Evidence, TeamEvidence
 from guard.core.check.judge import Verdict
+from guard.core.check.warnings import list_warnings
 from guard.core.classify import Classification
 from guard.core.iteration.baseline import EMPTY, Baseline
 from guard.core.iteration.events import DirtyFile, Seconds, Status
-from guard.core.snapshots.snapshot import Rescue, Snapshot
+from guard.core.snapshots.snapshot import HeldBack, Rescue, Snapshot
 from guard.core.work.count import Work
 from guard.core.work.leftovers import Uncommitted
 
@@ -43,6 +45,19 @@ class CheckResult:
     """What the iteration left that is its own alone."""
     aside: tuple[str, ...]
     elapsed_seconds: float
+    is_new: bool = True
+    """Whether something of what was left has changed since the baseline."""
+    secrets: tuple[CommittedSecret, ...] = ()
+    not_scanned: tuple[str, ...] = ()
+    """Files of the agent's commits that were not searched for secrets."""
+
+    @property
+    def is_held_up_by_guard(self) -> bool:
+        """Whether guard is why the work is not committed: it failed, or it does not commit such work. That is no stall."""
+        rescue = self.rescue
+        if rescue is None or self.verdict.status != "timeout":
+            return False
+        return rescue.has_failed or (rescue.is_out_of_reach and self.is_new)
 
     @property
     def was_rescued(self) -> bool:
@@ -68,6 +83,7 @@ class Fact(Frozen):
         "probe",
         "tasks",
         "rescue",
+        "secrets",
     ]
     fact: str
 
@@ -110,6 +126,20 @@ class CheckReport(Report):
     work: Work
     snapshot: Snapshot | None
     rescue: Rescue | None
+    secrets: tuple[CommittedSecret, ...] = ()
+    """Secrets in the agent's own commits: a warning, which does not change the verdict."""
+    not_scanned: tuple[Line, ...] = ()
+    """Files of the agent's commits that were not searched for secrets, and why."""
+
+    @property
+    def held_back(self) -> tuple[HeldBack, ...]:
+        """Return what the rescue did not commit, and why."""
+        return self.rescue.held_back if self.rescue is not None else ()
+
+    @property
+    def warnings(self) -> list[str]:
+        """Return what the next agent and the user have to know: committed secrets, and what a rescue held back."""
+        return list_warnings(self.secrets, self.not_scanned, self.held_back)
 
 
 def check_report(
@@ -124,6 +154,10 @@ def check_report(
     """Build the report; `missed` are sentences about commits that came past guard's hooks in git."""
     seen, verdict = result.evidence, result.verdict
     past_hooks = (Fact(source="git hooks", fact=sentence) for sentence in missed)
+    secrets = (
+        Fact(source="secrets", fact=f"warning: {sentence}")
+        for sentence in list_warnings(result.secrets, result.not_scanned, ())
+    )
     return CheckReport(
         complete=verdict.status == "complete",
         status=verdict.status,
@@ -139,7 +173,7 @@ def check_report(
         retry_at=verdict.retry_at,
         team=seen.team,
         breaker=BreakerLine.model_validate(breaker, from_attributes=True),
-        evidence=(*facts(seen), *past_hooks),
+        evidence=(*facts(seen), *past_hooks, *secrets),
         elapsed_seconds=round(result.elapsed_seconds, 3),
         run=baseline.run,
         iteration=baseline.iteration,
@@ -149,6 +183,8 @@ def check_report(
         work=seen.work,
         snapshot=result.snapshot,
         rescue=result.rescue,
+        secrets=result.secrets,
+        not_scanned=result.not_scanned,
     )
 
 
@@ -206,7 +242,7 @@ def _work_tree(left: Uncommitted) -> Iterator[Fact]:
     yield Fact(source="work tree", fact=f"left: {', '.join(counts) or 'nothing'}{users}")
     if left.gone:
         names = f"{plural(len(left.gone), 'file')} that the user had changed before: {', '.join(left.gone[:3])}"
-        sentence = f"committed, set back or deleted since, {names}"
+        sentence = f"committed, set back, deleted or ignored since, {names}"
         yield Fact(source="work tree", fact=sentence)
 
 

@@ -4,7 +4,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from guard.core.base.fields import USERS, Section
+from guard.core.base.fields import RAISED, USERS, Section
 
 AgentCli = Literal["claude", "codex", "gemini", "qwen", "opencode", "copilot", "command"]
 
@@ -24,7 +24,7 @@ class CheckSettings(Section):
     """How long after its last CPU time, I/O or output a process of the iteration still counts as at work."""
     max_wait_seconds: Annotated[float, Field(ge=0, le=604800)] = 7200
     """How long a check waits for helpers that are alive, before it says so and ends."""
-    git_timeout_seconds: Annotated[float, Field(gt=0, le=3600)] = 10
+    git_timeout_seconds: Annotated[float, Field(gt=0, le=3600, json_schema_extra=RAISED)] = 10
     """How long one call of git may take."""
     agent: AgentCli | Literal[""] = ""
     """Which agent is asked: claude, codex, gemini, qwen, opencode, copilot or command; `guard run` sees it by the command."""

@@ -1,7 +1,7 @@
 """Resolve the settings: which source may set which key, and which value is in force.
 
 Sources come from weakest to strongest: the project's files, the user's file, variables, flags. The agent can edit the
-project's files, so keys marked as the user's are ignored there.
+project's files, so keys marked as the user's are ignored there, and a fault in them is a warning that stops no command.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -25,6 +25,8 @@ class Knob:
     default: Any
     user_only: bool
     table: type[Section]
+    only_raised: bool = False
+    """Whether a project may not set it below its default."""
 
     @property
     def description(self) -> str:
@@ -63,7 +65,12 @@ class Resolved:
 
 
 class BadSetting(ValueError):
-    """A key or a value that cannot be used; the message names its origin."""
+    """A key or a value of a trusted source that cannot be used; the message names its origin."""
+
+
+_MOST_WARNINGS = 20
+"""How many faults of one source are described: an agent can write very many."""
+_LONGEST_KEY = 80
 
 
 def knobs() -> Iterator[Knob]:
@@ -77,8 +84,9 @@ def knobs() -> Iterator[Knob]:
 
 
 def _knob(key: str, info: FieldInfo, table: type[Section]) -> Knob:
-    extra = info.json_schema_extra
-    return Knob(key, info.default, isinstance(extra, dict) and bool(extra.get("user_only")), table)
+    extra = info.json_schema_extra if isinstance(info.json_schema_extra, dict) else {}
+    marks = {name: bool(extra.get(name)) for name in ("user_only", "only_raised")}
+    return Knob(key, info.default, table=table, **marks)
 
 
 def resolve(sources: Sequence[SettingSource]) -> Resolved:
@@ -89,59 +97,108 @@ def resolve(sources: Sequence[SettingSource]) -> Resolved:
     warnings: list[str] = []
     from_project: dict[str, Any] = {}
     for source in sources:
-        values = dict(_leaves(source, known))
-        for key in [key for key in values if known[key].user_only and not source.trusted]:
-            del values[key]
-            warnings.append(
-                f"{source.origin}: {key} is ignored: only the user's own config may set it"
-            )
-        if not values:
-            continue
-        checked = _validate(values, source)
-        for key in values:
-            merged[key] = _value_at(checked, key)
-            origins[key] = source.origin
-            if not source.trusted:
-                from_project[key] = merged[key]
+        values, faults = _read(source, known)
+        warnings += _warn_of(faults, source.origin)
+        merged.update(values)
+        origins.update(dict.fromkeys(values, source.origin))
+        if not source.trusted:
+            from_project.update(values)
     settings = Settings.model_validate(nest_keys(merged)) if merged else Settings.model_construct()
     return Resolved(settings, origins, tuple(warnings), from_project)
 
 
-def _leaves(source: SettingSource, known: Mapping[str, Knob]) -> Iterator[tuple[str, Any]]:
-    sections = {key.split(".")[0] for key in known if "." in key}
-    for name, value in source.values.items():
-        if "." in name:
-            raise BadSetting(
-                f"{source.origin}: the key {name!r} has a dot in it; write a table instead"
-            )
-        if name in sections and isinstance(value, Mapping):
-            pairs = [(f"{name}.{key}", inner) for key, inner in value.items()]
+def _read(source: SettingSource, known: Mapping[str, Knob]) -> tuple[dict[str, Any], list[str]]:
+    """Return the values that count, and a sentence about each one that does not; a trusted source may have none of those."""
+    values: dict[str, Any] = {}
+    faults: list[str] = []
+    for key, value, is_known in _leaves(source, known):
+        if not is_known:
+            # Searching the nearest key takes long, and only the first faults are shown.
+            shown = len(faults) < _MOST_WARNINGS
+            faults.append(_explain_unknown_key(key, known) if shown else key)
+        elif known[key].user_only and not source.trusted:
+            faults.append(f"{key} is ignored: only the user's own config may set it")
         else:
-            pairs = [(name, value)]
-        for key, inner in pairs:
-            if key not in known:
-                raise BadSetting(f"{source.origin}: {_explain_unknown_key(key, known, sections)}")
-            yield key, inner
+            values[key] = value
+        if faults and source.trusted:
+            raise BadSetting(f"{source.origin}: {faults[0]}")
+    while values:
+        try:
+            checked = Settings.model_validate(nest_keys(values), strict=not source.textual)
+        except ValidationError as error:
+            wrong = _wrong_values(error, values)
+            if source.trusted:
+                raise BadSetting(f"{source.origin}: {next(iter(wrong.values()))}") from None
+            faults += wrong.values()
+            values = {key: value for key, value in values.items() if key not in wrong}
+        else:
+            found = {key: _value_at(checked, key) for key in values}
+            lowered = [] if source.trusted else _list_lowered(found, known)
+            faults += [_explain_lowered(known[key]) for key in lowered]
+            return {key: found[key] for key in found if key not in lowered}, faults
+    return {}, faults
 
 
-def _explain_unknown_key(key: str, known: Mapping[str, Knob], sections: set[str]) -> str:
-    if key in sections:
+def _list_lowered(values: Mapping[str, Any], known: Mapping[str, Knob]) -> list[str]:
+    return [key for key in values if known[key].only_raised and values[key] < known[key].default]
+
+
+def _explain_lowered(knob: Knob) -> str:
+    return f"{knob.key} is ignored: only the user's own config may set it below {knob.default}"
+
+
+def _leaves(source: SettingSource, known: Mapping[str, Knob]) -> Iterator[tuple[str, Any, bool]]:
+    """Yield each key with its value, and whether it is a known key in its place."""
+    sections = _sections(known)
+    for name, value in source.values.items():
+        if name in sections and isinstance(value, Mapping):
+            for key, inner in value.items():
+                yield f"{name}.{key}", inner, f"{name}.{key}" in known
+        else:
+            yield name, value, name in known and "." not in name
+
+
+def _sections(known: Mapping[str, Knob]) -> set[str]:
+    return {key.split(".")[0] for key in known if "." in key}
+
+
+def _explain_unknown_key(key: str, known: Mapping[str, Knob]) -> str:
+    if key in known:
+        return f"the key {key!r} has a dot in it; write a table instead"
+    if key in _sections(known):
         return f"{key} is a section: it has keys, not a value"
     last = key.rpartition(".")[2]
     same = [name for name in known if name.rpartition(".")[2] == last]
-    near = same or get_close_matches(key, known, n=1, cutoff=0.4)
-    return f"unknown key {key!r}" + (f"; did you mean {near[0]!r}?" if near else "")
+    near = same or get_close_matches(key[:_LONGEST_KEY], known, n=1, cutoff=0.4)
+    shown = key if len(key) <= _LONGEST_KEY else f"{key[:_LONGEST_KEY]}…"
+    return f"unknown key {shown!r}" + (f"; did you mean {near[0]!r}?" if near else "")
 
 
-def _validate(values: Mapping[str, Any], source: SettingSource) -> Settings:
+def _wrong_values(error: ValidationError, values: Mapping[str, Any]) -> dict[str, str]:
+    """Return a sentence about each key whose value is wrong."""
+    wrong: dict[str, str] = {}
+    for problem in error.errors(include_url=False):
+        place = [str(part) for part in problem["loc"]]
+        sentence = f"{'.'.join(place)}: {problem['msg']} (got {_show(problem['input'])})"
+        # What is wrong inside a value, or with a table as a whole, belongs to no key of that name.
+        named = [key for key in (place[0], ".".join(place[:2])) if key in values]
+        for key in named or values:
+            wrong.setdefault(key, sentence)
+    return wrong
+
+
+def _show(value: Any) -> str:
     try:
-        return Settings.model_validate(nest_keys(values), strict=not source.textual)
-    except ValidationError as error:
-        first = error.errors(include_url=False)[0]
-        key = ".".join(str(part) for part in first["loc"])
-        got = repr(first["input"])
-        got = got if len(got) <= 80 else f"{got[:80]}…"
-        raise BadSetting(f"{source.origin}: {key}: {first['msg']} (got {got})") from None
+        text = repr(value)
+    except (RecursionError, ValueError):  # Very deep tables, very long numbers.
+        text = type(value).__name__
+    return text if len(text) <= 80 else f"{text[:80]}…"
+
+
+def _warn_of(faults: Sequence[str], origin: str) -> list[str]:
+    shown = [f"{origin}: {fault}" for fault in faults[:_MOST_WARNINGS]]
+    more = len(faults) - len(shown)
+    return [*shown, f"{origin}: {more} more keys are ignored"] if more else shown
 
 
 def nest_keys(values: Mapping[str, Any]) -> dict[str, Any]:

@@ -3,6 +3,7 @@
 from typing import Literal, NamedTuple
 
 from guard.core.base.text import plural, shorten
+from guard.core.check.warnings import describe_secret
 from guard.core.github.escape import command
 from guard.core.github.report import StepReport
 
@@ -18,6 +19,7 @@ class Annotation(NamedTuple):
     level: Level
     message: str
     path: str | None = None
+    line: int = 1
 
 
 def annotations(report: StepReport, *, fails: bool, folder: str = "") -> list[Annotation]:
@@ -31,6 +33,13 @@ def annotations(report: StepReport, *, fails: bool, folder: str = "") -> list[An
         return []
     found = [Annotation(level, verdict)]
     check = report.check
+    if check is not None:
+        found += [
+            Annotation(
+                "warning", describe_secret(secret), f"{folder}{secret.path}", secret.line or 1
+            )
+            for secret in check.secrets
+        ]
     if check is not None and check.rescue is not None:
         found += [
             Annotation("warning", f"held back: {held.why}", f"{folder}{held.path}")
@@ -56,6 +65,6 @@ def lines(found: list[Annotation]) -> list[str]:
 
 
 def _line(annotation: Annotation) -> str:
-    level, message, path = annotation
-    place: dict[str, str | int] = {"file": path, "line": 1} if path else {}
+    level, message, path, line = annotation
+    place: dict[str, str | int] = {"file": path, "line": line} if path else {}
     return command(level, shorten(message, _MOST_IN_A_MESSAGE), **place, title=_TITLE)

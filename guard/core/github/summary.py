@@ -4,6 +4,7 @@ from collections.abc import Iterable, Iterator
 
 from guard.core.base.text import plural
 from guard.core.check.report import CheckReport
+from guard.core.check.warnings import describe_secret
 from guard.core.github.escape import block, fit_lines, piece
 from guard.core.github.report import Push, StepReport
 
@@ -25,6 +26,7 @@ def _lines(report: StepReport, push: Push) -> Iterator[str]:
     yield from (f"| {name} | {text} |" for name, text in _table(report) if text)
     yield ""
     if report.check is not None:
+        yield from _secrets(report.check)
         yield from _evidence(report.check)
         yield from _commits(report.check)
         yield from _rescue_lines(report.check, push)
@@ -74,6 +76,12 @@ def _section(title: str, items: Iterable[str], count: int) -> Iterator[str]:
     yield ""
 
 
+def _secrets(check: CheckReport) -> Iterator[str]:
+    if check.secrets:
+        shown = (piece(describe_secret(secret)) for secret in check.secrets[:_MOST_LISTED])
+        yield from _section("Secrets in the commits", shown, len(check.secrets))
+
+
 def _evidence(check: CheckReport) -> Iterator[str]:
     shown = check.evidence[:_MOST_LISTED]
     facts = (f"{fact.source}: {piece(fact.fact)}" for fact in shown)
@@ -109,6 +117,10 @@ def _rescue_lines(check: CheckReport, push: Push) -> Iterator[str]:
         yield f"Safe in snapshot {piece(check.snapshot.id)} in guard's state on the runner:"
         yield ""
         yield block(f"guard restore {check.snapshot.id} --to DIR")
+        skipped = () if check.snapshot.whole else check.snapshot.skipped
+        if skipped:
+            title = f"Not in the snapshot: {plural(len(skipped), 'path')}"
+            yield from _section(title, map(piece, skipped[:_MOST_LISTED]), len(skipped))
 
 
 def _how_to_get(push: Push) -> Iterator[str]:

@@ -17,6 +17,8 @@ class OpenWork:
 
     members: tuple[Member, ...] = ()
     files: tuple[str, ...] = ()
+    for_secrets: tuple[str, ...] = ()
+    """Files that are to stay uncommitted, because their names are made for secrets."""
 
 
 def go_on_text(agent: str, left: OpenWork) -> str:
@@ -28,6 +30,9 @@ def go_on_text(agent: str, left: OpenWork) -> str:
             _describe_files(left.files, "\n- "),
             "Commit what belongs to your work, with a message that says what changed; or say why it is to stay uncommitted.",
         ]
+        if left.for_secrets:
+            names = _join_names(left.for_secrets, "\n- ")
+            parts.append(f"Do not commit these, whose names are made for secrets:{names}")
     return "\n".join(["guard: this session is not done yet.", *parts])
 
 

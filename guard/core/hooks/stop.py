@@ -56,6 +56,8 @@ class StopFacts:
     """The helpers that count, and that the agent CLI does not wait for."""
     files: tuple[str, ...] | None = ()
     """The files that the session left uncommitted; None if no baseline can tell."""
+    for_secrets: tuple[str, ...] = ()
+    """Files besides whose names are made for secrets: they are to stay uncommitted."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +87,7 @@ def decide(
 ) -> StopAnswer:
     """Decide whether the session may stop; `before` is what the hooks know of it."""
     reason = _reason(facts, max_blocks)
-    left = OpenWork(facts.members, facts.files or ())
+    left = OpenWork(facts.members, facts.files or (), facts.for_secrets)
     blocks = before.blocks if before is not None and not _is_new_prompt(facts, before) else 0
     detail = "; ".join(facts.waits) if reason == "waiting" else summary(left)
     if reason not in ("team", "uncommitted") or facts.call.agent in CANNOT_HOLD:

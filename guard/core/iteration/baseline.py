@@ -5,7 +5,12 @@ from typing import Literal
 from pydantic import Field
 
 from guard.core.base.fields import Id, Instant, Line
-from guard.core.iteration.events import BaselineRecorded, RepositoryStanding
+from guard.core.iteration.events import (
+    BaselineEvent,
+    BaselineRecorded,
+    BaselineSnapshotLost,
+    RepositoryStanding,
+)
 from guard.core.log.events import IterationNumber
 from guard.core.log.view import FieldsFold, ViewDocument, worktree_view
 
@@ -38,7 +43,11 @@ class RecordedBaseline(Baseline, ViewDocument):
 class BaselineFold(FieldsFold[RecordedBaseline]):
     document_class = RecordedBaseline
 
-    def apply(self, event: BaselineRecorded) -> None:
+    def apply(self, event: BaselineEvent) -> None:
+        if isinstance(event, BaselineSnapshotLost):
+            if self._fields.get("baseline") == event.baseline:
+                self._fields["kept"] = None
+            return
         names = Baseline.model_fields.keys() - {"revision"} | {"worktree"}
         self._fields = {name: getattr(event, name) for name in names} | {"revision": None}
 
@@ -46,7 +55,8 @@ class BaselineFold(FieldsFold[RecordedBaseline]):
 BASELINE = worktree_view(
     RecordedBaseline,
     BaselineFold,
-    (BaselineRecorded,),
+    (BaselineRecorded, BaselineSnapshotLost),
     "baseline",
     b'"type":"baseline_recorded"',
+    b'"type":"baseline_snapshot_lost"',
 )

@@ -128,4 +128,13 @@ class BaselineRecorded(RepositoryStanding, IterationEventBase):
     baseline: Id
 
 
-BaselineEvent = BaselineRecorded
+class BaselineSnapshotLost(IterationEventBase):
+    """The snapshot from when the iteration began is gone from the shadow repository: nothing rests on it any more."""
+
+    type: Literal["baseline_snapshot_lost"] = "baseline_snapshot_lost"
+    baseline: Id
+    kept: Line
+    """The command that brought it back."""
+
+
+BaselineEvent = BaselineRecorded | BaselineSnapshotLost

@@ -38,4 +38,16 @@ class LogSalvaged(BaseEvent):
     set_aside_sha256: tuple[Digest, ...]
 
 
-LogEvent = SegmentOpened | LogSalvaged
+class LogRestarted(BaseEvent):
+    """The user began a new log, because the old one was gone: what was known of it, and what was left of it."""
+
+    type: Literal["log_restarted"] = "log_restarted"
+    why: Line
+    known_records: Count | None
+    """How many records it had by the last memory of it; null if there is none."""
+    known_head: Digest | None
+    known_at: Instant | None
+    set_aside: tuple[Line, ...]
+
+
+LogEvent = SegmentOpened | LogSalvaged | LogRestarted

@@ -131,4 +131,5 @@ class InitReport(Report):
 
     schema_: Literal["guard/init/1"] = Field("guard/init/1", alias="schema")
     file: str
-    action: Literal["written", "kept", "would_write"]
+    action: Literal["written", "kept", "would_write", "restarted"]
+    """`restarted` for a new log in place of one that is gone."""

@@ -24,10 +24,11 @@ class EventModule(NamedTuple):
 
 
 EVENT_MODULES = (
-    EventModule("guard.core.log.events", "segment_opened log_salvaged"),
+    EventModule("guard.core.log.events", "segment_opened log_salvaged log_restarted"),
     EventModule(
         "guard.core.iteration.events",
-        "run_started iteration_started session_seen iteration_ended run_ended baseline_recorded",
+        "run_started iteration_started session_seen iteration_ended run_ended baseline_recorded"
+        " baseline_snapshot_lost",
         ("guard.core.iteration.run:RUN", "guard.core.iteration.baseline:BASELINE"),
     ),
     EventModule(
@@ -48,7 +49,9 @@ EVENT_MODULES = (
         ("guard.core.breaker.state:BREAKER",),
     ),
     EventModule(
-        "guard.core.check.events", "check_made", ("guard.core.check.last_check:LAST_CHECK",)
+        "guard.core.check.events",
+        "check_made check_warned",
+        ("guard.core.check.last_check:LAST_CHECK", "guard.core.check.warnings:CHECK_WARNINGS"),
     ),
     EventModule("guard.core.rescue.events", "rescue_made"),
     EventModule(

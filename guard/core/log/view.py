@@ -174,9 +174,14 @@ class NewerView(ValueError):
     """Sound, but of a format that only a newer guard knows."""
 
 
-def unseal(data: bytes, document: type[D]) -> D:
+def has_seal(data: bytes) -> bool:
+    """Tell whether the bytes of a view file are as guard wrote them."""
     body, tail = data[:-_SEAL], data[-_SEAL:]
-    if tail != b'%s%s"\n}\n' % (_SEAL_KEY, sha256(body).hexdigest().encode()):
+    return tail == b'%s%s"\n}\n' % (_SEAL_KEY, sha256(body).hexdigest().encode())
+
+
+def unseal(data: bytes, document: type[D]) -> D:
+    if not has_seal(data):
         raise DamagedView("its hash does not match its bytes")
     try:
         return parse_document(document, data)

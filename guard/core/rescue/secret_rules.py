@@ -10,13 +10,26 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 
+class _Pattern:
+    """A pattern that is compiled when it is first tried: few files have the fixed text of more than a few rules."""
+
+    def __init__(self, text: bytes, flags: int = 0) -> None:
+        self._given = (text, flags)
+        self._compiled: re.Pattern[bytes] | None = None
+
+    def match(self, text: bytes, at: int) -> re.Match[bytes] | None:
+        if self._compiled is None:
+            self._compiled = re.compile(*self._given)
+        return self._compiled.match(text, at)
+
+
 class Rule(NamedTuple):
     """One kind of secret. The value is the group 1 of the pattern, or all of it."""
 
     name: str
     needles: tuple[bytes, ...]
     """One of these is in every file that has a match, in lower case where the rule ignores case."""
-    pattern: re.Pattern[bytes]
+    pattern: _Pattern
     genuine: Callable[[re.Match[bytes]], bool]
     ignores_case: bool = False
 
@@ -24,7 +37,8 @@ class Rule(NamedTuple):
 _HOLDERS = re.compile(
     rb"xxxx|\.\.\.|\*\*\*|example|place-?_?holder|change-?_?me|redacted|dummy|your[-_]|[-_]here|^my[-_]"
     rb"|fake[-_]|[-_]fake|not[-_]a?[-_]?real|for[-_]test|test[-_]?key|test[-_]?token|insert[-_]|replace[-_]?me"
-    rb"|1234567|abcdefg|00000000|deadbeef",
+    rb"|1234567|abcdefg|00000000|deadbeef"
+    rb"|eyJzdWIiOiIxMjM0NTY3ODkwIi",  # {"sub":"1234567890", as in the token that every manual shows.
     re.IGNORECASE,
 )
 
@@ -44,7 +58,7 @@ _END = rb"(?![A-Za-z0-9_-])"
 
 
 def _token(name: str, start: str, rest: bytes) -> Rule:
-    pattern = re.compile(rb"(?<![A-Za-z0-9_-])" + re.escape(start.encode()) + rest)
+    pattern = _Pattern(rb"(?<![A-Za-z0-9_-])" + re.escape(start.encode()) + rest)
     return Rule(name, (start.encode(),), pattern, is_filled_in)
 
 
@@ -72,9 +86,7 @@ TOKENS = (
     Rule(
         "slack_webhook",
         (b"hooks.slack.com",),
-        re.compile(
-            rb"hooks\.slack\.com/services/T[A-Z0-9]{8,12}/B[A-Z0-9]{8,12}/[A-Za-z0-9]{3,32}"
-        ),
+        _Pattern(rb"hooks\.slack\.com/services/T[A-Z0-9]{8,12}/B[A-Z0-9]{8,12}/[A-Za-z0-9]{3,32}"),
         is_filled_in,
     ),
     _token("google", "AIza", _URL + rb"{35}" + _END),
@@ -92,7 +104,7 @@ TOKENS = (
     Rule(
         "telegram",
         (b":AA",),
-        re.compile(rb"(?<=[0-9]{8}):AA" + _URL + rb"{33}" + _END),
+        _Pattern(rb"(?<=[0-9]{8}):AA" + _URL + rb"{33}" + _END),
         is_filled_in,
     ),
     _token("digitalocean", "dop_v1_", _HEX + rb"{64}"),
@@ -110,7 +122,7 @@ TOKENS = (
     Rule(
         "terraform",
         (b".atlasv1.",),
-        re.compile(rb"(?<=[A-Za-z0-9]{14})\.atlasv1\.[A-Za-z0-9_=-]{60,70}"),
+        _Pattern(rb"(?<=[A-Za-z0-9]{14})\.atlasv1\.[A-Za-z0-9_=-]{60,70}"),
         is_filled_in,
     ),
     *(
@@ -126,11 +138,11 @@ TOKENS = (
     _token("new_relic", "NRAK-", rb"[A-Z0-9]{27}" + _END),
     _token("postman", "PMAK-", _HEX + rb"{24}-" + _HEX + rb"{34}" + _END),
     _token("age", "AGE-SECRET-KEY-1", rb"[0-9A-Z]{58}" + _END),
-    Rule("azure", (b"AccountKey=",), re.compile(rb"AccountKey=[A-Za-z0-9+/]{86}=="), is_filled_in),
+    Rule("azure", (b"AccountKey=",), _Pattern(rb"AccountKey=[A-Za-z0-9+/]{86}=="), is_filled_in),
     Rule(
         "azure",
         (b"SharedAccessKey=",),
-        re.compile(rb"SharedAccessKey=[A-Za-z0-9+/]{43}="),
+        _Pattern(rb"SharedAccessKey=[A-Za-z0-9+/]{43}="),
         is_filled_in,
     ),
     _token(
@@ -284,18 +296,18 @@ _BARE = rb"(?P<bare>[^\s\"'`\\,;(){}\[\]<>$&|*]{8,256}+)[ \t]{0,9}\r?$"
 def _rule(
     name: str, needles: str, pattern: bytes, genuine: Callable[[re.Match[bytes]], bool]
 ) -> Rule:
-    compiled = re.compile(pattern, re.IGNORECASE | re.MULTILINE)
-    return Rule(name, tuple(needles.encode().split()), compiled, genuine, ignores_case=True)
+    given = _Pattern(pattern, re.IGNORECASE | re.MULTILINE)
+    return Rule(name, tuple(needles.encode().split()), given, genuine, ignores_case=True)
 
 
 _BASE64 = rb"(?P<value>[A-Za-z0-9+/]{12,400}+)"
 _OTHERS = (
-    Rule("private_key", (b"-----BEGIN ",), re.compile(_KEY), _has_a_key),
-    Rule("private_key", (b"LS0tLS1CRUdJTi",), re.compile(rb"[A-Za-z0-9+/]{100}"), _is_encoded_key),
+    Rule("private_key", (b"-----BEGIN ",), _Pattern(_KEY), _has_a_key),
+    Rule("private_key", (b"LS0tLS1CRUdJTi",), _Pattern(rb"[A-Za-z0-9+/]{100}"), _is_encoded_key),
     Rule(
         "url_with_password",
         (b"://",),
-        re.compile(
+        _Pattern(
             rb"://(?P<user>[^\s:/@'\"<>$%{}]{0,64}+):(?P<password>[^\s:/@'\"<>${}*]{3,128}+)@"
             rb"(?P<host>[A-Za-z0-9][A-Za-z0-9._-]{0,60})"
         ),
@@ -336,7 +348,7 @@ _OTHERS = (
     Rule(
         "assigned_secret",
         _NEEDLES,
-        re.compile(_NAME + _SIGN + rb"(?:" + _QUOTED + rb"|" + _BARE + rb")", re.I | re.M),
+        _Pattern(_NAME + _SIGN + rb"(?:" + _QUOTED + rb"|" + _BARE + rb")", re.I | re.M),
         _is_assigned,
         ignores_case=True,
     ),

@@ -61,11 +61,11 @@ def _as_utf8(data: bytes) -> bytes:
     return data.removeprefix(b"\xef\xbb\xbf")
 
 
-def find_added_secrets(data: bytes, before: bytes) -> list[Hit]:
-    """The secrets that were not there before, each once by rule and line, in the order of the lines."""
+def find_added_secrets(data: bytes, *before: bytes) -> list[Hit]:
+    """The secrets that were in none of the texts before, each once by rule and line, in the order of the lines."""
     if next(find_secrets(data), None) is None:
         return []
-    known = {secret.value for secret in find_secrets(before)}
+    known = {secret.value for text in before for secret in find_secrets(text)}
     added = (secret for secret in find_secrets(data) if secret.value not in known)
     hits: dict[Hit, None] = {}
     text, line, counted = _as_utf8(data), 1, 0
@@ -102,6 +102,20 @@ def has_sensitive_name(path: bytes) -> bool:
     if _TEMPLATES.fullmatch(name):
         return False
     return _NAMES.fullmatch(name) is not None or _PLACES.fullmatch(path) is not None
+
+
+def has_new_sensitive_name(path: bytes, allowed: str) -> bool:
+    """Tell whether a commit that adds a file at this path is to be warned of, whatever the file holds."""
+    return has_sensitive_name(path) and bool(drop_allowed([Hit(SENSITIVE_NAME, 0)], path, allowed))
+
+
+def drop_allowed(hits: Sequence[Hit], path: bytes, allowed: str) -> list[Hit]:
+    if not allowed:
+        return list(hits)
+    # It takes its time to load, and a commit waits for this.
+    from guard.core.base.paths import spell
+
+    return [hit for hit in hits if not is_allowed(hit.rule, spell(path), allowed)]
 
 
 def is_allowed(rule: str, path: str, allowed: str) -> bool:

@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from guard.core.base.fields import USERS, Section
+from guard.core.base.fields import RAISED, USERS, Section
 
 SNAPSHOT_MAX_FILE_BYTES = 1024**3
 COMMIT_MAX_FILE_BYTES = 50 * 1024**2
@@ -18,7 +18,7 @@ class RescueSettings(Section):
 
     command: Annotated[str, Field(max_length=4096, json_schema_extra=USERS)] = ""
     """A program that commits what was left, run instead of guard's own rescue with the name of the spec as its argument."""
-    time_limit_seconds: Annotated[float, Field(gt=0, le=86400)] = 300
+    time_limit_seconds: Annotated[float, Field(gt=0, le=86400, json_schema_extra=RAISED)] = 300
     """How long a rescue or a snapshot may take."""
     planner: Annotated[Literal["rules", "agent"], Field(json_schema_extra=USERS)] = "rules"
     """Who groups what was left into commits: fixed rules, or the agent's own CLI, whose plan is checked."""
@@ -39,7 +39,7 @@ class RescueSettings(Section):
     allow_secrets: Annotated[
         str, Field(max_length=4096, pattern=_ALLOWED, json_schema_extra=USERS)
     ] = ""
-    """Secrets that are none: `rule:glob` after `rule:glob`, with commas; they hold no file back."""
+    """Secrets that are none, for rescues, checks and git hooks: `rule:glob` after `rule:glob`, with commas."""
 
 
 SnapshotProgress = Callable[[str], None]

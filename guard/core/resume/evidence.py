@@ -43,6 +43,8 @@ class LeftFiles:
     more: int = 0
     own: bool = True
     """Whether they are known to be the agent's: it works alone there, and they changed since it began."""
+    for_secrets: tuple[str, ...] = ()
+    """Those whose names are made for secrets: they are to stay uncommitted."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +83,8 @@ class ResumeEvidence:
     failures: tuple[Failure, ...] = ()
     findings: tuple[FoundOut, ...] = ()
     findings_more: int = 0
+    warnings: tuple[str, ...] = ()
+    """What the last check found committed with a secret in it, and what its rescue held back."""
     number: int = 1
     """Which prompt of this silence it is."""
     of: int = 1

@@ -106,6 +106,7 @@ def _sections(evidence: ResumeEvidence) -> Iterator[tuple[str, Iterable[str]]]:
         ),
     )
     yield _title_of(evidence.left), _files(evidence.left)
+    yield "Not to be committed", _not_to_commit(evidence)
     yield "Your findings", _findings(evidence)
     yield "Priorities", (f"- {quote(priority)}" for priority in evidence.priorities[:MOST_LINES])
 
@@ -149,6 +150,15 @@ def _files(left: LeftFiles | None) -> Iterator[str]:
     more = left.more + max(0, len(left.names) - MOST_FILES)
     if more:
         yield f"- and {plural(more, 'more file') if more == 1 else f'{more} more files'}"
+
+
+def _not_to_commit(evidence: ResumeEvidence) -> Iterator[str]:
+    yield from (f"- {quote(line)}" for line in evidence.warnings[: 2 * MOST_LINES])
+    names = evidence.left.for_secrets if evidence.left is not None else ()
+    for name in names[:MOST_FILES]:
+        if not any(f" {name} (" in line for line in evidence.warnings):
+            shown = quote(name, _LONGEST_NAME)
+            yield f"- {shown}: its name is one for secrets, do not commit it"
 
 
 def _findings(evidence: ResumeEvidence) -> Iterator[str]:

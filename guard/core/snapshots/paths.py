@@ -1,4 +1,4 @@
-"""Paths in a snapshot: how a name that git refuses is escaped, and which folders a tool rebuilds."""
+"""Paths in a snapshot: how a name that git refuses is escaped, and which folders a tool may rebuild."""
 
 import re
 from collections.abc import Container, Iterator
@@ -48,15 +48,40 @@ _REBUILT = frozenset(
 )
 
 
+PACKAGES = "installed packages"
+CACHE = "a cache"
+ENVIRONMENT = "a virtual environment"
+ENVIRONMENT_PROGRAMS = (b"bin", b"Scripts")
+ENVIRONMENT_FILES = (b"pyvenv.cfg", b"lib64")
+"""What a tool makes directly in a virtual environment, besides folders."""
+ENVIRONMENT_LIBRARIES = (b"lib", b"lib64", b"Lib")
+_ENVIRONMENT_FOLDERS = (*ENVIRONMENT_PROGRAMS, b"include", b"Include")
+_INSTALLED = re.compile(rb"(?:python|pypy)[0-9.]*t?|site-packages")
+
+
 def why_rebuilt(name: bytes, inside: Container[bytes]) -> str | None:
-    """What a folder is, if a tool rebuilds it from what the project says, so that it holds no work."""
+    """What a folder is, if a tool usually rebuilds it from what the project says.
+
+    The name alone proves nothing: only what git ignores in such a folder is left out of a snapshot.
+    """
+    if b".git" in inside:
+        return None
     if name in _REBUILT:
-        return "installed packages" if name == b"node_modules" else "a cache"
-    if b"pyvenv.cfg" in inside and (b"bin" in inside or b"Scripts" in inside):
-        return "a virtual environment"
+        return PACKAGES if name == b"node_modules" else CACHE
     if name == b"target" and b"CACHEDIR.TAG" in inside:
-        return "a cache"
+        return CACHE
     return None
+
+
+def may_be_environment(inside: Container[bytes]) -> bool:
+    return b"pyvenv.cfg" in inside and any(name in inside for name in ENVIRONMENT_PROGRAMS)
+
+
+def is_environment_part(name: bytes, *, in_library: bool) -> bool:
+    """Tell whether a folder in a virtual environment, or in its library folder, is made by the tool."""
+    if in_library:
+        return _INSTALLED.fullmatch(name) is not None
+    return name in _ENVIRONMENT_FOLDERS
 
 
 def is_relative(path: bytes) -> bool:

@@ -10,6 +10,7 @@ from guard.core.base.fields import Count, Digest, Frozen, Id, Instant, Line, Oid
 from guard.core.base.paths import Spelled
 from guard.core.base.text import escape, fit_line, plural
 
+_MORE = "…"
 MOST_NAMED = 100
 """How many paths a result lists; the manifest in the snapshot has all of them."""
 
@@ -32,6 +33,9 @@ class Occasion(NamedTuple):
         return f"{self.run}-{self.iteration}" if self.run else self.kind.replace("_", "-")
 
 
+_OUT_OF_REACH = ("nested_repository", "filter", "encoding", "unjudged")
+
+
 class HeldBack(Frozen):
     """A path that was not committed; its bytes are in the snapshot, unless they could not be read."""
 
@@ -48,9 +52,14 @@ class Snapshot(Frozen):
     skipped: tuple[Line, ...]
     """What is not in it, and why; at most as many as a result lists."""
     whole: bool
-    """Whether all is in it but what is rebuilt anyway (caches, installed packages)."""
+    """Whether all is in it but what git ignores in folders that a tool rebuilds (caches, installed packages)."""
     recover: Line
     """A command that brings it back into the folder DIR."""
+
+    @property
+    def words(self) -> str:
+        """What can be said of the work tree: that it is safe, only if all of it is in the snapshot."""
+        return "the work tree is safe" if self.whole else "the work tree is safe, but not all of it"
 
 
 class Anchor(NamedTuple):
@@ -85,6 +94,21 @@ class Rescue(Frozen):
     """The commits, in their order: made, or planned only."""
     ticked: tuple[Line, ...] = ()
     """Tasks whose boxes were ticked in the task file."""
+
+    @property
+    def has_failed(self) -> bool:
+        """Whether guard or git failed, so that the result says nothing of the agent."""
+        return self.reason in ("refused", "not_plain:git", "not_plain:obstacle")
+
+    @property
+    def is_out_of_reach(self) -> bool:
+        """Whether there was nothing but work that guard does not commit by itself, as in a submodule."""
+        named = [held for held in self.held_back if held.path != _MORE]
+        return (
+            self.reason == "held_back"
+            and bool(named)
+            and all(held.why.startswith(_OUT_OF_REACH) for held in named)
+        )
 
     def with_note(self, note: str) -> "Rescue":
         return self.model_copy(update={"detail": fit_line(f"{self.detail}; {note}")})
@@ -140,5 +164,5 @@ def list_skipped(skipped: Sequence[Skipped]) -> tuple[Line, ...]:
 def list_held_back(held: Sequence[HeldBack]) -> tuple[HeldBack, ...]:
     """The first of what was held back; one more entry says how many are not listed."""
     more = len(held) - MOST_NAMED
-    rest = (HeldBack(path="…", why=f"and {plural(more, 'more path')}"),) if more > 0 else ()
+    rest = (HeldBack(path=_MORE, why=f"and {plural(more, 'more path')}"),) if more > 0 else ()
     return (*held[:MOST_NAMED], *rest)

@@ -68,11 +68,23 @@ class Work(Frozen):
     warnings: tuple[Line, ...] = ()
 
 
-def count_work(history: History) -> Work:
+def new_commits(history: History) -> list[Commit]:
+    """Return the agent's own new commits, the newest first."""
+    _, kinds = _own_commits(history)
+    return [history.commits[oid] for oid, kind in kinds.items() if kind == "new"]
+
+
+def _own_commits(history: History) -> tuple[set[str], dict[str, "_Kind"]]:
+    """Return the commits of others, and the kind of each one of the agent's."""
     foreign = foreign_commits(history)
     own = [commit for oid, commit in history.commits.items() if oid not in foreign]
     before = _patch_ids(history, (*history.earlier, *(commit.oid for commit in history.removed)))
-    kinds = {commit.oid: _kind(commit, history, before) for commit in own}
+    return foreign, {commit.oid: _kind(commit, history, before) for commit in own}
+
+
+def count_work(history: History) -> Work:
+    foreign, kinds = _own_commits(history)
+    own = [history.commits[oid] for oid in kinds]
     new = {oid: history.commits[oid] for oid, kind in kinds.items() if kind == "new"}
     count = list(kinds.values()).count
     rewritten, lost = _find_lost(history, own)

@@ -78,15 +78,24 @@ def _find_gone(before: tuple[DirtyFile, ...], now: tuple[DirtyFile, ...]) -> Ite
             yield file.path
 
 
-def count_replaced(before: tuple[DirtyFile, ...], now: tuple[DirtyFile, ...]) -> int:
-    """Count the user's files that are gone, changed, or staged differently."""
+def find_replaced(before: tuple[DirtyFile, ...], now: tuple[DirtyFile, ...]) -> tuple[str, ...]:
+    """Return the paths of the user's files that are gone, changed, or staged differently."""
     there = {file.path: file for file in now}
     users = (file for file in before if file.left_by == "user" and file.kind != "missing")
-    return sum(
-        file.path not in there
+    return tuple(
+        file.path
+        for file in users
+        if file.path not in there
         or not has_same_content(file, there[file.path])
         or (file.index is not None and file.index != there[file.path].index)
-        for file in users
+    )
+
+
+def has_changed(before: tuple[DirtyFile, ...], left: tuple[DirtyFile, ...]) -> bool:
+    """Tell whether any file that was left is not as it was before, whoever had left it so."""
+    earlier = {file.path: file for file in before}
+    return any(
+        file.path not in earlier or not has_same_content(earlier[file.path], file) for file in left
     )
 
 

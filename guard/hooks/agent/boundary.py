@@ -66,15 +66,19 @@ def _answer(
     watchdog.set_limit(limits.baseline_seconds if begins else limits.time_limit_seconds)
     if not _is_in_repository(guard, call):
         return NOTHING
+    from guard.snapshots.last_resort import save_before_abort
+
     ingest_hooks(guard)
     if begins:
         from guard.hooks.agent.session_start import record_session_start
 
-        record_session_start(guard, call)
+        with save_before_abort(guard):
+            record_session_start(guard, call)
         return NOTHING
     from guard.hooks.agent.stop import decide_stop
 
-    decision = decide_stop(guard, call, watchdog.seconds_left)
+    with save_before_abort(guard):
+        decision = decide_stop(guard, call, watchdog.seconds_left)
     if decision is None:
         return NOTHING
     if decision.decision == "blocked":

@@ -22,10 +22,9 @@ from guard.core.hooks.stop import (
     turn_failure,
     unlisted_members,
 )
-from guard.core.iteration.events import DirtyFile
 from guard.core.iteration.run import RUN, Run
 from guard.core.log.events import BaseEvent
-from guard.core.rescue.secrets import SENSITIVE_NAME, has_sensitive_name, is_allowed
+from guard.core.rescue.secrets import has_new_sensitive_name
 from guard.core.team.count import TeamTerms, completion_event, team_at
 from guard.core.team.state import TEAM, Scope
 from guard.git.reader import RepositoryReader
@@ -71,8 +70,10 @@ def _add_open_work(
         # The agent CLI waits anyway: git need not be asked.
         return replace(facts, waits=waits)
     hooks = guard.store.view(HOOKS, guard.worktree_key)
-    files = _left_by_session(guard, call, hooks, max(0.1, seconds_left()))
-    return replace(facts, members=unlisted_members(call, members), files=files)
+    found = _left_by_session(guard, call, hooks, max(0.1, seconds_left()))
+    files, secret = found if found is not None else (None, ())
+    unlisted = unlisted_members(call, members)
+    return replace(facts, members=unlisted, files=files, for_secrets=secret)
 
 
 def _record_listed_helpers(guard: Invocation, call: HookCall) -> None:
@@ -133,8 +134,8 @@ def _completion_events(
 
 def _left_by_session(
     guard: Invocation, call: HookCall, hooks: HooksState | None, seconds: float
-) -> tuple[str, ...] | None:
-    """Return the files that the session would leave uncommitted; None if no baseline can tell.
+) -> tuple[tuple[str, ...], tuple[str, ...]] | None:
+    """Return the files that the session would leave uncommitted, and those that are to stay so; None if no baseline can tell.
 
     Each question to git may take `seconds`.
     """
@@ -158,9 +159,10 @@ def _left_by_session(
     ).files
     shared = shared_with_user(git, iteration.baseline, left)
     allowed = settings.rescue.allow_secrets
-    return tuple(
-        file.path for file in left if file.path not in shared and not _is_secret(file, allowed)
-    )
+    # A rescue would hold a file back for its name, so the agent is not asked to commit it.
+    own = [file.path for file in left if file.path not in shared]
+    secret = [path for path in own if has_new_sensitive_name(unspell(path), allowed)]
+    return tuple(path for path in own if path not in secret), tuple(secret)
 
 
 def _has_baseline(
@@ -187,10 +189,3 @@ def _is_over(session: str | None, hooks: HooksState | None) -> bool:
 def _make_away(absence: Absence) -> Away:
     since = absence.since.timestamp() if absence.since is not None else -math.inf
     return Away(since, absence.until.timestamp() - _SLACK_SECONDS)
-
-
-def _is_secret(file: DirtyFile, allowed: str) -> bool:
-    # A rescue would hold the file back for its name, so the agent is not asked to commit it.
-    return has_sensitive_name(unspell(file.path)) and not is_allowed(
-        SENSITIVE_NAME, file.path, allowed
-    )

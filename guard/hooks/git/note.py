@@ -80,6 +80,12 @@ def note_passed_checks(environ: "Mapping[str, str]") -> None:
             spool.write_document(folder, PASSED + git, {})
 
 
+def has_passed_checks(folder: str) -> bool:
+    """Tell whether the git process that makes this commit has called `pre-commit`, which passed."""
+    git = calling_git()
+    return git is not None and os.path.exists(os.path.join(folder, PASSED + git))
+
+
 def expect_checks(folder: str) -> None:
     """Note that `pre-commit` is called here: from now on a commit without it has bypassed it."""
     spool.write_document(folder, SEEN, {})

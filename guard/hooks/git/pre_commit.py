@@ -1,13 +1,14 @@
-"""`pre-commit`: check guard's own files as they would be committed, not as they are in the work tree.
+"""`pre-commit`: check guard's own files and search for secrets, as they would be committed, not as they are in the work tree.
 
-Most commits have none of them. Git is asked for the staged files in the hook's own environment, because a commit with `-a` or
-of single paths has an index of its own.
+Most commits have none of guard's files. Git is asked for the staged files in the hook's own environment, because a commit
+with `-a` or of single paths has an index of its own.
 """
 
 import os
 import sys
 
 from guard.hooks.git.note import note_passed_checks
+from guard.hooks.git.secrets import list_staged, refuse_secrets
 from guard.hooks.git.work_tree import ask_git
 
 TYPE_CHECKING = False
@@ -17,17 +18,16 @@ if TYPE_CHECKING:
 _NAMED = (b"guard.toml", b"pyproject.toml", b"AGENT_REGISTRY.json", b"GLOBAL_REGISTRY.json")
 """Files that are guard's by their name; other documents name their schema."""
 _MAY_BE = (b".json", b".jsonl")
-_STAGED = ("diff", "--cached", "--name-only", "-z", "--diff-filter=ACMRT", "--no-ext-diff", "--")
 _MOST_FILES = 2000
 _BYPASS = "skip it once: git commit --no-verify, or GUARD_SKIP=pre-commit"
 
 
 def check_staged(environ: "Mapping[str, str]") -> int:
-    """Return 1, which refuses the commit, if a staged file of guard's does not fit its schema."""
-    listed = ask_git(environ, *_STAGED)
-    if listed is None:
+    """Return 1, which refuses the commit, if a staged file of guard's does not fit its schema, or an agent commits a secret."""
+    staged = list_staged(environ)
+    if staged is None:
         return 0
-    names = [name for name in listed.split(b"\0") if name and _may_be_guards(name)]
+    names = [file.path for file in staged if not file.is_gone and _may_be_guards(file.path)]
     names.sort(key=lambda name: not _is_named(name))
     findings = _findings(environ, names[:_MOST_FILES]) if names else []
     if len(names) > _MOST_FILES:
@@ -37,6 +37,8 @@ def check_staged(environ: "Mapping[str, str]") -> int:
         sys.stderr.write(f"guard: {line}\n")
     if findings:
         sys.stderr.write(f"guard: commit refused; {_BYPASS}\n")
+        return 1
+    if refuse_secrets(environ, staged):
         return 1
     note_passed_checks(environ)
     return 0

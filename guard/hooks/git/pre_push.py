@@ -12,18 +12,26 @@ from guard.context.invocation import Invocation
 from guard.core.base.text import escape
 from guard.core.breaker.state import BREAKER
 from guard.core.check.last_check import LAST_CHECK
+from guard.core.check.warnings import list_warnings
 from guard.core.hooks.git.push_gate import PushState, findings
+from guard.core.work.history import Commit
 from guard.errors import GuardError
+from guard.git.commits import CHILDREN_FIRST, list_commits
 from guard.git.dirty import read_dirty
 from guard.git.reader import RepositoryReader
+from guard.git.refs import missing_commits
 from guard.hooks import faults
 from guard.hooks.ancestors import ancestors
 from guard.hooks.git.note import locate
+from guard.hooks.git.secrets import is_iteration_running
 from guard.iteration.current import team_scope
+from guard.rescue.scan_commits import CommitScan, scan_commits
 from guard.system.startup import prepare
 
 _OLDEST_PATCH_SECONDS = 86400.0
 _BYPASS = "skip it once: git push --no-verify, or GUARD_SKIP=pre-push"
+_SCAN_SECONDS = 5.0
+_MOST_PUSHED = 2000
 _RESCUES = "refs/heads/guard/rescue/"
 
 
@@ -38,9 +46,43 @@ def check_push(lines: bytes, environ: Mapping[str, str]) -> int:
     for finding in found:
         line = escape(f"{finding.found} (to do: {finding.hint})")
         sys.stderr.write(f"guard: {line}\n")
-    if found:
+    is_refused = _has_refused_secrets(guard, lines, environ) or bool(found)
+    if is_refused:
         sys.stderr.write(f"guard: refused; {_BYPASS}\n")
-    return 1 if found else 0
+    return 1 if is_refused else 0
+
+
+def _has_refused_secrets(guard: Invocation, lines: bytes, environ: Mapping[str, str]) -> bool:
+    try:
+        return _refuse_secrets(guard, lines)
+    except GuardError as error:
+        # The other findings count all the same.
+        faults.tell(environ, f"guard hook git pre-push: secrets were not searched for: {error}")
+        return False
+
+
+def _refuse_secrets(guard: Invocation, lines: bytes) -> bool:
+    """Warn of secrets in the commits that are pushed; tell whether the push is to be refused for them."""
+    git = RepositoryReader(guard.repository, guard.environ)
+    commits = _list_pushed(git, lines)
+    allowed = guard.users_config.settings.rescue.allow_secrets
+    found = scan_commits(git, commits, None, allowed, _SCAN_SECONDS) if commits else CommitScan()
+    for sentence in list_warnings(found.secrets, found.not_scanned, ()):
+        sys.stderr.write(f"guard: {sentence}\n")
+    if not found.secrets:
+        return False
+    return is_iteration_running(guard) or guard.config.settings.hooks.refuse_secrets
+
+
+def _list_pushed(git: RepositoryReader, text: bytes) -> list[Commit]:
+    """Return the commits that no remote has yet, the newest first."""
+    ids = [line.split(b" ")[1::2] for line in text.splitlines() if line.count(b" ") == 3]
+    local = {pair[0].decode() for pair in ids if pair[0].strip(b"0")}
+    theirs = [pair[1].decode() for pair in ids if pair[1].strip(b"0")]
+    known = set(theirs) - set(missing_commits(git, theirs))
+    refs = git.ask("for-each-ref", "--format=%(objectname)", "refs/remotes/").decode().split()
+    listed = list_commits(git, local, {*known, *refs}, _MOST_PUSHED, CHILDREN_FIRST)
+    return list(listed.commits.values())
 
 
 def read_push_state(guard: Invocation, environ: Mapping[str, str]) -> PushState:

@@ -6,6 +6,8 @@ A commit waits for its hooks, so this loads next to nothing, and starts git only
 import os
 import time
 
+from guard.system.programs import find_program, own_environment
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -15,6 +17,7 @@ _READ = os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK
 _LENGTHS = (40, 64)
 _GIT_SECONDS = 20.0
 _CHUNK = 65536
+_SAFELY = {"GIT_ALLOW_PROTOCOL": "", "GIT_NO_LAZY_FETCH": "1", "GIT_OPTIONAL_LOCKS": "0"}
 _QUIET = ("-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null")
 
 
@@ -37,6 +40,11 @@ class HookWorkTree:
             return None, None
         oid = _read_line(os.path.join(self.common_dir, ref))
         return (oid if is_oid(oid) else None), ref
+
+    def merged(self) -> list[str]:
+        """Return the other sides of a merge that is under way."""
+        data = _read(os.path.join(self.git_dir, "MERGE_HEAD"), 0)
+        return list(filter(is_oid, data.decode("ascii", "replace").split()))
 
     def last_move(self) -> tuple[str, str, str] | None:
         """Return the last line of HEAD's reflog: the commit before, the commit after, and git's words for the move."""
@@ -68,20 +76,27 @@ def is_oid(text: str) -> bool:
     return len(text) in _LENGTHS and not text.strip("0123456789abcdef")
 
 
-def ask_git(environ: "Mapping[str, str]", *words: str) -> bytes | None:
-    """Return what git prints; None if it fails or takes too long.
+def ask_git(environ: "Mapping[str, str]", *words: str, stdin: bytes = b"") -> bytes | None:
+    """Return what git prints; None if it fails or takes too long. `stdin` has to fit into a pipe.
 
     The variables that git gives its hooks stay set, so that the index is the one that is about to be committed.
     """
+    program = find_program("git", environ)
+    if program is None:
+        return None
     # By posix_spawn: `subprocess` takes longer to load than git takes to answer.
     reading, writing = os.pipe()
+    given, giving = os.pipe()
+    if stdin:
+        os.write(giving, stdin)
+    os.close(giving)
     try:
-        pid = os.posix_spawnp(
-            "git",
+        pid = os.posix_spawn(
+            program,
             ["git", *_QUIET, *words],
-            {**environ, "GIT_OPTIONAL_LOCKS": "0"},
+            {**own_environment(environ), **_SAFELY},
             file_actions=[
-                (os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0),
+                (os.POSIX_SPAWN_DUP2, given, 0),
                 (os.POSIX_SPAWN_DUP2, writing, 1),
                 (os.POSIX_SPAWN_OPEN, 2, os.devnull, os.O_WRONLY, 0),
             ],
@@ -90,6 +105,8 @@ def ask_git(environ: "Mapping[str, str]", *words: str) -> bytes | None:
         os.close(reading)
         os.close(writing)
         return None
+    finally:
+        os.close(given)
     os.close(writing)
     data, is_whole = _read_pipe(reading)
     if not is_whole:

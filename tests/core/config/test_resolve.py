@@ -77,6 +77,22 @@ def test_a_wrong_value_of_a_key_that_is_ignored_stops_nobody() -> None:
     assert len(resolved.warnings) == 1
 
 
+def test_a_project_cannot_leave_guard_without_time() -> None:
+    values: dict[str, Any] = {
+        "rescue": {"time_limit_seconds": 0.001},
+        "completion_check": {"max_probes": 2},
+    }
+    resolved = resolve([source("project", trusted=False, **values)])
+    assert resolved.settings.rescue.time_limit_seconds == 300
+    assert resolved.origins == {"completion_check.max_probes": "project"}
+    (warning,) = resolved.warnings
+    assert warning.startswith("project: rescue.time_limit_seconds is ignored")
+    assert resolve([source("user", **values)]).settings.rescue.time_limit_seconds == 0.001
+    more = source("project", trusted=False, rescue={"time_limit_seconds": 301})
+    assert resolve([more]).settings.rescue.time_limit_seconds == 301
+    assert sum(knob.only_raised for knob in knobs()) == 2
+
+
 REFUSED: dict[str, tuple[SettingSource, str]] = {
     "an unknown key": (source(colour=1), "file: unknown key 'colour'"),
     "a misspelt key": (
@@ -196,6 +212,7 @@ KNOBS: dict[str, tuple[Any, bool]] = {
     "hooks.max_blocks": (2, True),
     "hooks.time_limit_seconds": (40, True),
     "hooks.baseline_seconds": (20, True),
+    "hooks.refuse_secrets": (False, False),
     "activity.lookback_minutes": (60, False),
     "activity.min_confidence": (0.5, False),
     "activity.adaptive": (True, False),

@@ -6,6 +6,7 @@ from html.parser import HTMLParser
 import pytest
 from markdown_it import MarkdownIt
 
+from guard.core.check.events import CommittedSecret
 from guard.core.github.annotations import MOST_OF_A_LEVEL, Annotation, annotations, lines
 from guard.core.github.escape import (
     command,
@@ -289,3 +290,16 @@ def test_pieces() -> None:
     assert piece("a<b") == "<code>a&#60;b</code>"
     assert piece("x" * 400).endswith("…</code>")
     assert command("error", "100%", file="a,b:c") == "::error file=a%2Cb%3Ac::100%25"
+
+
+def test_a_committed_secret_is_an_annotation_at_its_line_and_stands_on_the_page() -> None:
+    report = step("x")
+    assert report.check is not None
+    secret = CommittedSecret(path="src/keys.py", rule="anthropic", commit="a" * 40, line=3)
+    check = report.check.model_copy(update={"secrets": (secret,)})
+    report = report.model_copy(update={"check": check})
+    said = "secret committed: src/keys.py (anthropic, line 3) in commit aaaaaaaaaa"
+    assert Annotation("warning", said, "folder/src/keys.py", 3) in annotations(
+        report, fails=False, folder="folder/"
+    )
+    assert "Secrets in the commits" in summary(report, NO_PUSH)

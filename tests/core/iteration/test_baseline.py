@@ -3,7 +3,7 @@
 import pytest
 
 from guard.core.iteration.baseline import Baseline, BaselineFold, RecordedBaseline
-from guard.core.iteration.events import BaselineRecorded, DirtyFile
+from guard.core.iteration.events import BaselineRecorded, BaselineSnapshotLost, DirtyFile
 from guard.core.log.record import LogEntry, Position
 from guard.core.log.replay import Replay
 from guard.core.log.view import seal, unseal
@@ -98,3 +98,26 @@ def test_each_work_tree_has_a_baseline_of_its_own() -> None:
         replay.feed(LogEntry(event, place(seq)))
     views = {path: fold.document().iteration for path, fold in replay.folds.items()}
     assert views == {"worktrees.d/w1/baseline.json": 1, "worktrees.d/w2/baseline.json": 2}
+
+
+def test_a_snapshot_that_was_lost_is_not_named_any_more() -> None:
+    def lost(number: int, baseline: str) -> BaselineSnapshotLost:
+        return BaselineSnapshotLost(
+            at=MOMENT,
+            id=f"event-{number}",
+            run="r1",
+            iteration=1,
+            worktree="w1",
+            baseline=baseline,
+            kept="git archive",
+        )
+
+    fold = BaselineFold("w1")
+    fold.apply(recorded(1).model_copy(update={"kept": "git archive"}))
+    fold.apply(lost(2, "baseline-0"))
+    fold.reached = place(2)
+    assert fold.document().kept == "git archive"
+    fold.apply(lost(3, "baseline-1"))
+    fold.reached = place(3)
+    assert fold.document().kept is None
+    assert fold.document().baseline == "baseline-1"

@@ -187,7 +187,8 @@ NEAR: dict[str, str] = {
     "postman": "PMAK-" + HEX + "-" + HEX,
     "age": "AGE-SECRET-KEY-1" + "QW7RT2YPX",
     "azure": "AccountKey=" + A + "==",
-    "jwt": "eyJhbGciOiJIUzI1NiJ9 alone, or eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiI5MzcxMDQifQ",
+    "jwt": "eyJhbGciOiJIUzI1NiJ9 alone, or eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiI5MzcxMDQifQ, or of every"
+    " manual: eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0NTY3ODkwIiwibmFtZSI6IkpvaG4ifQ." + A,
     "private_key": "-----BEGIN PRIVATE KEY-----\n...\n-----END PRIVATE KEY-----",
     "url_with_password": "postgres://app:app-test-1@localhost/db",
     "basic_auth": "Authorization: Basic " + b64encode(b"user:password").decode(),

@@ -155,6 +155,14 @@ def test_how_long_it_was_silent_and_by_what_that_is_known(silence: Silence, show
     assert shown in prompt(evidence(silence=silence))
 
 
+def test_what_was_held_back_is_said_and_not_asked_for() -> None:
+    held = "held back: .env (secret: sensitive_name): do not commit it"
+    left = LeftFiles(("a.py",), for_secrets=(".env", "id_rsa"))
+    text = prompt(evidence(left=left, warnings=(held,)))
+    assert f"Not to be committed:\n- {held}\n- id_rsa: its name is one for secrets" in text
+    assert text.count(".env") == 1
+
+
 def test_much_of_anything_is_bounded() -> None:
     names = tuple(f"file{number}.py" for number in range(200))
     finding = found_out("info", "x" * 100_000)

@@ -2,7 +2,14 @@
 
 import pytest
 
-from guard.core.snapshots.paths import is_refused_by_git, is_relative, tree_path, why_rebuilt
+from guard.core.snapshots.paths import (
+    is_environment_part,
+    is_refused_by_git,
+    is_relative,
+    may_be_environment,
+    tree_path,
+    why_rebuilt,
+)
 
 
 @pytest.mark.parametrize(
@@ -42,10 +49,9 @@ def test_no_two_paths_have_one_place() -> None:
     [
         ("node_modules", (), "installed packages"),
         ("__pycache__", (), "a cache"),
-        (".venv", ("pyvenv.cfg", "bin"), "a virtual environment"),
-        ("anything", ("pyvenv.cfg", "Scripts"), "a virtual environment"),
-        ("src", ("pyvenv.cfg", "main.py"), None),
-        (".venv", ("notes.txt",), None),
+        ("node_modules", (".git",), None),
+        ("Node_Modules", (), None),
+        (".venv", ("pyvenv.cfg", "bin"), None),
         ("target", ("CACHEDIR.TAG",), "a cache"),
         ("target", ("main.rs",), None),
         ("src", ("CACHEDIR.TAG",), None),
@@ -54,6 +60,39 @@ def test_no_two_paths_have_one_place() -> None:
 )
 def test_what_a_tool_makes_anew(name: str, inside: tuple[str, ...], what: str | None) -> None:
     assert why_rebuilt(name.encode(), [one.encode() for one in inside]) == what
+
+
+@pytest.mark.parametrize(
+    ("inside", "is_one"),
+    [
+        (("pyvenv.cfg", "bin"), True),
+        (("pyvenv.cfg", "Scripts"), True),
+        (("pyvenv.cfg", "main.py"), False),
+        (("notes.txt", "bin"), False),
+    ],
+)
+def test_what_may_be_a_virtual_environment(inside: tuple[str, ...], is_one: bool) -> None:
+    assert may_be_environment([one.encode() for one in inside]) == is_one
+
+
+@pytest.mark.parametrize(
+    ("name", "in_library", "is_part"),
+    [
+        ("bin", False, True),
+        ("Scripts", False, True),
+        ("include", False, True),
+        ("lib", False, False),
+        ("src", False, False),
+        ("share", False, False),
+        ("python3.13t", True, True),
+        ("pypy3.10", True, True),
+        ("site-packages", True, True),
+        ("python-notes", True, False),
+        ("bin", True, False),
+    ],
+)
+def test_the_parts_of_an_environment(name: str, in_library: bool, is_part: bool) -> None:
+    assert is_environment_part(name.encode(), in_library=in_library) == is_part
 
 
 @pytest.mark.parametrize(

@@ -21,7 +21,7 @@ from guard.context.invocation import Invocation
 from guard.core.hooks.event_kinds import ANSWERED, KINDS
 from guard.hooks.agent.boundary import answer
 from guard.system.process_identity import is_alive
-from tests.support import ROOT, commit, write
+from tests.support import ROOT, commit, run, write
 from tests.support.hooks import decisions, document, events, faults, read, start, stop
 from tests.support.sessions import until
 
@@ -53,8 +53,9 @@ Arranged = dict[str, Any]
 
 
 @pytest.fixture
-def session(repository: Path) -> Path:
+def session(repository: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A session that would be asked to go on, were guard not faulty."""
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
     commit(repository, "first.txt")
     start()
     write(repository / "made.txt", "by the agent\n")
@@ -340,3 +341,20 @@ def test_a_timer_of_somebody_else_goes_on(session: Path, held: ExitStack) -> Non
     stop()
     assert signal.getsignal(signal.SIGALRM) == handler
     assert 0 < signal.getitimer(signal.ITIMER_REAL)[0] < 500
+
+
+def test_a_log_that_is_gone_traps_no_session_and_its_work_is_saved(
+    session: Path, tmp_path: Path
+) -> None:
+    place = Invocation().workspace.path
+    place.rename(tmp_path / "moved")
+    said = stop()
+    assert "decision" not in said
+    assert "is gone" in said["systemMessage"]
+    assert start(session="s2") == ""
+    assert "is gone" in faults()
+    identity = said["systemMessage"].partition(" restore ")[2].split()[0]
+    back = run("restore", identity, "made.txt", "--to", tmp_path / "back")
+    assert back.code == 0, back
+    assert (tmp_path / "back/made.txt").read_text() == "by the agent\n"
+    assert not place.exists()

@@ -124,7 +124,7 @@ def test_an_older_version_is_upgraded_and_a_newer_one_refused(hooks: Path) -> No
     path.write_bytes(git_scripts.render_script("post-commit", "/another/guard"))
     assert put("post-commit") == {"post-commit": "upgrade"}
     assert path.read_bytes() == current
-    path.write_bytes(current.replace(b"hook: post-commit 2", b"hook: post-commit 99"))
+    path.write_bytes(current.replace(b"hook: post-commit 3", b"hook: post-commit 99"))
     with pytest.raises(Refused, match="newer guard"):
         put("post-commit")
     # The first version had no digest: it was copied by hand.

@@ -1,5 +1,7 @@
 """Guard's hooks through the life of a repository under plain git."""
 
+import os
+import re
 import shutil
 from pathlib import Path
 
@@ -8,6 +10,7 @@ import pytest
 from guard.context.invocation import Invocation
 from guard.core.hooks.git.state import MissedCommits
 from guard.hooks.git.commits import find_missed_commits
+from guard.hooks.git.prepare_commit_msg import prepare_message
 from tests.support import commit, git, path_without_guard, run, write
 from tests.support.git_hooks import commits, tried
 
@@ -157,6 +160,51 @@ def test_a_commit_goes_through_whatever_is_wrong_with_guard(
     monkeypatch.setenv("PATH", path_without_guard())
     done = tried(hooked, "commit", "-q", "--allow-empty", "-m", "without guard")
     assert (done.returncode, done.stderr) == (0, "")
+
+
+@pytest.mark.parametrize("entry", ["{root}/.venv/bin", ".venv/bin", "{link}"])
+def test_when_guard_is_gone_none_of_the_work_tree_takes_its_place(
+    entry: str, hooked: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for hook in (hooked / ".git/hooks").glob("p*[!e]"):
+        hook.write_text(re.sub(r"(?m)^program=/.*", "program=/gone", hook.read_text()))
+    write(hooked / ".venv/bin/guard", f"#!/bin/sh\ntouch {tmp_path}/ran\n").chmod(0o755)
+    (tmp_path / "link").symlink_to(hooked)
+    place = entry.format(root=hooked, link=tmp_path / "link/.venv/bin")
+    monkeypatch.setenv("PATH", f"{place}{os.pathsep}{path_without_guard()}")
+    tried(hooked, "commit", "-q", "--allow-empty", "-m", "without guard")
+    assert not (tmp_path / "ran").exists()
+    write(tmp_path / "bin/guard", f"#!/bin/sh\ntouch {tmp_path}/ran\n").chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}/bin{os.pathsep}{path_without_guard()}")
+    tried(hooked, "commit", "-q", "--allow-empty", "-m", "by another guard")
+    assert (tmp_path / "ran").exists()
+
+
+def test_the_trailer_runs_no_command_of_the_settings(hooked: Path, tmp_path: Path) -> None:
+    ran = tmp_path / "ran"
+    git(hooked, "config", "trailer.own.command", f"touch {ran}")
+    git(hooked, "config", "core.commentChar", ";")
+    run("baseline")
+    commit(hooked)
+    assert "Guard-Run" in git(hooked, "log", "-1", "--format=%(trailers)")
+    assert not ran.exists()
+    git(hooked, "interpret-trailers", "--trailer", "a: b", os.devnull)
+    assert ran.exists(), "the control shows nothing"
+
+
+@pytest.mark.parametrize("kind", ["link", "second name"])
+def test_a_message_that_is_another_file_too_is_left_alone(
+    kind: str, hooked: Path, tmp_path: Path
+) -> None:
+    mine = write(tmp_path / "mine", "mine\n")
+    message = hooked / ".git/planted"
+    if kind == "link":
+        message.symlink_to(mine)
+    else:
+        message.hardlink_to(mine)
+    run("baseline")
+    assert prepare_message([str(message)], os.environ) == 0
+    assert mine.read_text() == "mine\n"
 
 
 def test_the_trailer_names_the_iteration_once_and_only_inside_of_one(hooked: Path) -> None:
