@@ -512,7 +512,7 @@ def test_a_baseline_after_a_crash_leaves_the_agents_work_to_the_agent(
 def test_an_agent_that_deletes_guards_state_is_not_ended_for_it(
     begun: Path, workspace: Path
 ) -> None:
-    agent = f'rm -rf "{workspace}"; sleep 2; {COMMIT}'
+    agent = f'mv "{workspace}" ../gone; sleep 2; {COMMIT}'
     result = run("--workspace", workspace, "run", "--no-probe", "--", "sh", "-c", agent)
     assert git(begun, "log", "-1", "--format=%s") == "feat: done\n", result.err
 

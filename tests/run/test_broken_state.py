@@ -26,14 +26,21 @@ TARGETS = {
     "shadow repository": "shadow.git",
     "workspace": ".",
 }
+
+
+def delete(path: Path | str) -> str:
+    """A shell command that deletes a folder at once: guard writes there, and `rm` alone would stumble over its new files."""
+    return f"mv {path} ../deleted 2> /dev/null; rm -rf ../deleted"
+
+
 WAYS = {
-    "deleted": "rm -rf $P",
-    "empty": "rm -rf $P; : > $P; chmod 600 $P",
-    "garbage": "rm -rf $P; echo garbage > $P; chmod 600 $P",
-    "a folder": "rm -rf $P; mkdir -m 700 $P",
+    "deleted": delete("$P"),
+    "empty": f"{delete('$P')}; : > $P; chmod 600 $P",
+    "garbage": f"{delete('$P')}; echo garbage > $P; chmod 600 $P",
+    "a folder": f"{delete('$P')}; mkdir -m 700 $P",
     "a link": "mv $P $OUT/moved; ln -s $OUT/moved $P",
-    "a pipe": "rm -rf $P; mkfifo -m 600 $P",
-    "an older copy": "rm -rf $P; cp -a $OLD $P",
+    "a pipe": f"{delete('$P')}; mkfifo -m 600 $P",
+    "an older copy": f"{delete('$P')}; cp -a $OLD $P",
 }
 MENDED = {
     # Guard makes these again from the log, which has everything; the lock has nothing that is not in the log.
@@ -246,7 +253,7 @@ def test_where_nothing_can_be_written_the_message_says_why(
 
 def test_an_agent_that_deletes_the_state_is_not_ended_for_it(scene: Scene, tmp_path: Path) -> None:
     # Guard looks at the agent every second.
-    agent = f"rm -rf {scene.workspace}; {WORK}; sleep 2.5; echo yes > {tmp_path}/lived"
+    agent = f"{delete(scene.workspace)}; {WORK}; sleep 2.5; echo yes > {tmp_path}/lived"
     result = run("run", "--task", "T1", "--no-probe", "--no-wait", "--", "sh", "-c", agent)
     assert (tmp_path / "lived").read_text() == "yes\n"
     assert result.code == 5, result
@@ -330,7 +337,7 @@ def test_a_folder_of_the_state_that_becomes_a_link_ends_the_run(
 ) -> None:
     before = listed(scene.outside)
     place = scene.workspace / name
-    result = run(*RUN, f"{WORK}; rm -rf {place}; ln -s {scene.outside} {place}")
+    result = run(*RUN, f"{WORK}; {delete(place)}; ln -s {scene.outside} {place}")
     assert result.code == 5, result
     assert (restored(result, tmp_path / "back") / "work.txt").exists()
     assert run("check", "--no-probe", "--no-wait").code != 0 or name == "output.d"
@@ -354,7 +361,7 @@ def test_the_printed_command_works_though_guard_finds_its_state_no_more(
     name: str, way: str, scene: Scene, home: Path, tmp_path: Path
 ) -> None:
     place = home / "state/guard" / name
-    result = run(*RUN, f"{WORK}; rm -rf {place}; {way.format(place, place)}")
+    result = run(*RUN, f"{WORK}; {delete(place)}; {way.format(place, place)}")
     assert result.code == 5, result
     assert "complete" not in result.out + result.err
     assert (unpacked(result, tmp_path / "back") / "work.txt").read_text() == "precious\n"
@@ -366,14 +373,14 @@ def test_the_printed_command_works_though_the_folder_of_the_workspace_is_gone(
     commit(repository, "first.txt")
     (repository / "state").mkdir()
     place = repository / "state/guard"
-    result = run("--workspace", place, *RUN, f"{WORK}; rm -rf {place.parent}")
+    result = run("--workspace", place, *RUN, f"{WORK}; {delete(place.parent)}")
     assert result.code == 5, result
     assert (unpacked(result, tmp_path / "back") / "work.txt").read_text() == "precious\n"
 
 
 def test_what_is_no_shadow_repository_any_more_is_moved_away(scene: Scene, tmp_path: Path) -> None:
     shadow = scene.workspace / "shadow.git"
-    result = run(*RUN, f"{WORK}; rm -rf {shadow}/objects")
+    result = run(*RUN, f"{WORK}; {delete(shadow / 'objects')}")
     assert result.code == 6, result
     assert f"if {shadow} itself is damaged, move it away" in result.err
     assert (restored(result, tmp_path / "back") / "work.txt").exists()
