@@ -64,6 +64,8 @@ KINDS = {
 """What an event means, by agent and by the event's own name."""
 PROBE = "GUARD_PROBE"
 """The variable of a session that guard started to probe an agent: its hooks do nothing, and it starts no probe in turn."""
+NOT_DONE = "guard: this session is not done yet."
+"""How the text begins with which guard asks a session to go on. Some agent CLIs call it a new prompt."""
 ANSWERED = ("session_started", "stopping")
 """The kinds that are not only observed: a session's start takes a baseline, and its stop is decided."""
 SIGNS_OF_LIFE = ("tool_starting", "tool_used", "tool_failed", "compacting", "other")

@@ -35,6 +35,16 @@ class Calls(Frozen):
     last_at: Instant
 
 
+class Prompted(Frozen):
+    """A user prompted a session, by the word of its hook."""
+
+    agent: HookAgent
+    session: Line | None
+    prompt: Line | None
+    """The id of the prompt; None if the agent CLI gives none."""
+    at: Instant
+
+
 class _HookEvent(BaseEvent):
     worktree: Id
 
@@ -48,6 +58,8 @@ class HooksFolded(_HookEvent):
     calls: tuple[Calls, ...]
     ended: tuple[Line, ...]
     """Sessions that have ended."""
+    prompted: tuple[Prompted, ...] = ()
+    """The newest prompt of each session that was prompted."""
 
 
 class _Answered(_HookEvent):

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from guard.core.base.text import escape, plural, shorten
+from guard.core.hooks.event_kinds import NOT_DONE
 from guard.core.team.state import Member
 
 _MOST_NAMED = 10
@@ -33,7 +34,7 @@ def go_on_text(agent: str, left: OpenWork) -> str:
         if left.for_secrets:
             names = _join_names(left.for_secrets, "\n- ")
             parts.append(f"Do not commit these, whose names are made for secrets:{names}")
-    return "\n".join(["guard: this session is not done yet.", *parts])
+    return "\n".join([NOT_DONE, *parts])
 
 
 def let_go_text(left: OpenWork, blocks: int) -> str:

@@ -75,7 +75,7 @@ class HookCall(Frozen):
     message: Line = ""
     """The beginning of the agent's last message, if the agent CLI gives it with a stop."""
     again: bool | None = None
-    """`stop_hook_active`: whether a hook has held this turn back before; None if the agent CLI does not say."""
+    """Of a stop `stop_hook_active`, of a prompt whether it only continues one; None if the agent CLI does not say."""
     tasks: tuple[Task, ...] | None = None
     """All tasks in the background; None if the agent CLI does not say."""
     tasks_unclear: bool = False

@@ -13,6 +13,7 @@ from guard.core.hooks.events import (
     HookEvent,
     HookSessionStarted,
     HooksFolded,
+    Prompted,
     SpoolName,
     StopDecided,
     StopDecision,
@@ -123,6 +124,8 @@ class HooksFold(Fold[HooksState]):
                 self._folded = event.spooled
                 for calls in event.calls:
                     self._count(calls)
+                for prompted in event.prompted:
+                    self._begin_prompt(prompted)
                 at = _end_of_session(event)
                 for session in tuple(self._sessions.values()):
                     if session.session in event.ended:
@@ -156,6 +159,13 @@ class HooksFold(Fold[HooksState]):
         key = (calls.agent, calls.event)
         count = self._calls[key].count if key in self._calls else 0
         self._calls[key] = calls.model_copy(update={"count": count + calls.count})
+
+    def _begin_prompt(self, prompted: Prompted) -> None:
+        known = self._sessions.get(_name(prompted.agent, prompted.session))
+        if known is None or (known.decided_at is not None and prompted.at <= known.decided_at):
+            return
+        if prompted.prompt is None or prompted.prompt != known.prompt:
+            self._keep(known.model_copy(update={"prompt": prompted.prompt, "blocks": 0}))
 
     def _take_session(self, event: HookSessionStarted | StopDecided) -> HookSession:
         key = _name(event.agent, event.session)

@@ -7,7 +7,6 @@ held the session back before does not serve for that: some never clear it, and o
 
 import re
 from dataclasses import dataclass
-from datetime import datetime, timedelta
 from typing import Literal
 
 from guard.core.base.moment import Moment
@@ -21,11 +20,7 @@ from guard.core.team.state import Member
 
 CANNOT_HOLD = ("opencode",)
 """Agents whose CLI cannot be kept from stopping."""
-_FLAG_AFTER_BLOCK = ("claude", "codex", "qwen")
-"""Agents whose CLI flags every stop that follows a block. Gemini CLI forgets it when a tool was used between."""
 _HELD: tuple[StopReason, ...] = ("waiting", "team")
-_TWIN_SECONDS = timedelta(seconds=2)
-"""Two hooks for the same stop, of the user and of the project, are called at the same time, or one after the other."""
 _SET_BACK_SECONDS = 1.0
 """By less than this the two clocks differ although neither was set."""
 
@@ -82,17 +77,15 @@ class StopAnswer:
         return self.reason in _HELD
 
 
-def decide(
-    facts: StopFacts, before: HookSession | None, max_blocks: int, now: datetime
-) -> StopAnswer:
+def decide(facts: StopFacts, before: HookSession | None, max_blocks: int) -> StopAnswer:
     """Decide whether the session may stop; `before` is what the hooks know of it."""
     reason = _reason(facts, max_blocks)
     left = OpenWork(facts.members, facts.files or (), facts.for_secrets)
-    blocks = before.blocks if before is not None and not _is_new_prompt(facts, before) else 0
+    blocks = before.blocks if before is not None and not _is_new_prompt(facts.call, before) else 0
     detail = "; ".join(facts.waits) if reason == "waiting" else summary(left)
     if reason not in ("team", "uncommitted") or facts.call.agent in CANNOT_HOLD:
         return StopAnswer("released", reason, blocks, left, detail=detail)
-    is_twin = _is_twin(facts, before, now)
+    is_twin = _is_twin(facts.call, before)
     if blocks >= max_blocks and not is_twin:
         message = let_go_text(left, blocks)
         return StopAnswer("released", "cap", blocks, left, message=message, detail=detail)
@@ -183,31 +176,19 @@ def _reason(facts: StopFacts, max_blocks: int) -> StopReason:
     return "uncommitted" if facts.files else "clean"
 
 
-def _is_new_prompt(facts: StopFacts, before: HookSession) -> bool:
-    # It has to be proven: by another id, or without ids by the CLI's word that no hook held the session back.
-    again, prompt = facts.call.again, facts.call.prompt
-    if again or (prompt is None) != (before.prompt is None):
+def _is_new_prompt(call: HookCall, before: HookSession) -> bool:
+    # Only another id proves it here; a prompt without an id has set the count back when its hook was recorded.
+    if call.prompt is None or before.prompt is None or call.prompt == before.prompt:
         return False
-    return again is False if prompt is None else prompt != before.prompt
+    # Perhaps the agent CLI gives a session that goes on after a block another id.
+    return not (call.again and before.decision == "blocked")
 
 
-def _is_twin(facts: StopFacts, before: HookSession | None, now: datetime) -> bool:
-    if before is None or before.decision != "blocked" or before.decided_at is None:
+def _is_twin(call: HookCall, before: HookSession | None) -> bool:
+    # A hook that was called before a block was decided cannot follow that block: it is another hook for the same stop.
+    if before is None or before.decision != "blocked" or call.session is None:
         return False
-    call = facts.call
-    if _was_called_before_decision(call, before):
-        return True
-    # A stop that follows a block is flagged, and the twin of the first one is not.
-    if call.agent not in _FLAG_AFTER_BLOCK:
-        return False
-    is_same = call.prompt is not None and call.prompt == before.prompt
-    passed = now - before.decided_at
-    return is_same and call.again is False and timedelta(0) <= passed < _TWIN_SECONDS
-
-
-def _was_called_before_decision(call: HookCall, before: HookSession) -> bool:
-    # Then the stop cannot have followed that decision.
     decided = before.decided_boot
-    if decided is None or call.session is None:
-        return False
-    return call.boot_id == decided.id and call.boot_seconds < decided.seconds
+    return (
+        decided is not None and call.boot_id == decided.id and call.boot_seconds < decided.seconds
+    )

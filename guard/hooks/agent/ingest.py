@@ -10,7 +10,7 @@ from typing import Any
 from guard.context.ids import new_id
 from guard.context.invocation import Invocation
 from guard.core.base.text import plural
-from guard.core.hooks.events import Calls, HooksFolded
+from guard.core.hooks.events import Calls, HooksFolded, Prompted
 from guard.core.hooks.payload import HookCall
 from guard.core.hooks.state import HOOKS
 from guard.core.hooks.team_changes import call_moment, sort_calls, team_changes
@@ -94,7 +94,26 @@ def _folded_event(guard: Invocation, key: str, batch: "_Batch") -> HooksFolded:
         spooled=(*batch.before, *batch.names),
         calls=tuple(_count_calls(batch.calls)),
         ended=tuple(dict.fromkeys(ended)),
+        prompted=tuple(_newest_prompts(batch.calls)),
     )
+
+
+def _newest_prompts(calls: Sequence[HookCall]) -> list[Prompted]:
+    # A prompt is the user's only if its text says so: some agent CLIs report one whenever the session goes on.
+    newest = {
+        (call.agent, call.session): call
+        for call in sort_calls(calls)
+        if call.kind == "prompted" and call.helper is None and call.again is False
+    }
+    return [
+        Prompted(
+            agent=call.agent,
+            session=call.session,
+            prompt=call.prompt,
+            at=call_moment(call).now,
+        )
+        for call in newest.values()
+    ]
 
 
 def _count_calls(calls: Iterable[HookCall]) -> list[Calls]:

@@ -7,7 +7,7 @@ cannot be read only the command line and the environment count. This imports onl
 import os
 import time
 
-from guard.core.hooks.event_kinds import KINDS
+from guard.core.hooks.event_kinds import KINDS, NOT_DONE
 from guard.hooks import plain_json
 
 TYPE_CHECKING = False
@@ -64,7 +64,7 @@ def read_payload(agent: str, event: str, data: bytes, environ: "Mapping[str, str
         "source": _first(fields, "source"),
         "detail": _detail(fields),
         "message": _first(fields, "last_assistant_message", "prompt_response"),
-        "again": _flag(fields.get("stop_hook_active")),
+        "again": _is_continued(KINDS[agent][event], fields),
         "tasks": tasks,
         "tasks_unclear": unclear,
         "wakeups": _wakeups(fields),
@@ -119,6 +119,16 @@ def _first(fields: Document, *names: str) -> str:
 
 def _flag(value: object) -> bool | None:
     return value if isinstance(value, bool) else None
+
+
+def _is_continued(kind: str, fields: Document) -> bool | None:
+    if kind != "prompted":
+        return _flag(fields.get("stop_hook_active"))
+    # Qwen Code reports a prompt also after a tool's result, without a text, and when a hook asks the session to go on.
+    text = fields.get("prompt")
+    if not isinstance(text, str):
+        return None
+    return not text.strip() or NOT_DONE in text
 
 
 def _prompt_by_text(agent: str, event: str, fields: Document) -> str | None:

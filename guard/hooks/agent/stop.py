@@ -89,7 +89,7 @@ def _decide_and_record(guard: Invocation, scope: Scope, facts: StopFacts, most: 
         moment = guard.clock.moment()
         hooks = change.view(HOOKS, key)
         before = hooks.session(call.agent, call.session) if hooks is not None else None
-        decision = decide(facts, before, most, moment.now)
+        decision = decide(facts, before, most)
         if not decision.is_twin:
             change.append(
                 _event(call, scope, decision, moment),
