@@ -17,7 +17,10 @@ _FILE = click.Path(dir_okay=False, path_type=Path)
 
 @click.command("loop")
 @click.option(
-    "--max-iterations", type=click.IntRange(min=1), metavar="N", help="Stop after N iterations."
+    "--max-iterations",
+    type=click.IntRange(min=1),
+    metavar="N",
+    help="Stop after N iterations; those that a usage limit or an outage ended do not count.",
 )
 @options.max_time_option(
     "Stop after S seconds: guard stops the running agent and checks what it left."

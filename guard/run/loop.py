@@ -12,7 +12,13 @@ from guard.context.invocation import Invocation
 from guard.core.check.report import CheckReport
 from guard.core.iteration.events import RunEnded
 from guard.core.iteration.run import RUN
-from guard.core.run.loop import LoopLimits, Next, after_iteration, before_iteration
+from guard.core.run.loop import (
+    LoopLimits,
+    Next,
+    after_iteration,
+    before_iteration,
+    count_iterations,
+)
 from guard.core.run.report import LoopReport
 from guard.errors import BreakerOpen, GuardError, StoreUnavailable, WrongUsage
 from guard.run.order import RunOrder
@@ -90,9 +96,8 @@ class Loop:
 
     def _find_end(self) -> Next | None:
         left = self._open_tasks()
-        done = len({(report.run, report.iteration) for report in self._reports})
-        if self._reports and is_still_open(self._guard, self._reports[-1]):
-            done -= 1
+        is_open = bool(self._reports) and is_still_open(self._guard, self._reports[-1])
+        done = count_iterations(self._reports, is_open)
         unsaved = bool(self._reports) and self._reports[-1].uncommitted.has_any
         return before_iteration(
             self._plan.limits, done, self._elapsed_seconds(), left, self._code, unsaved

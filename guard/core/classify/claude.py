@@ -90,14 +90,16 @@ class ClaudeFormat(Format):
                     self._tools.add(word_in(block.get("id")))
 
     def _take_limit(self, info: Event) -> None:
-        # Only the main status counts: overage is normally refused while none is used. While overage is used, the main limit
-        # is refused all the time and the work continues.
-        is_paid = info.get("isUsingOverage") is True or info.get("overageInUse") is True
+        # The main status counts: overage is normally refused while none is used. While overage is used, the main limit is
+        # refused all the time and the work continues, until overage is refused as well.
+        is_used = info.get("isUsingOverage") is True or info.get("overageInUse") is True
+        is_paid = is_used and info.get("overageStatus") not in _REFUSED
         self._is_refused = info.get("status") in _REFUSED and not is_paid
         windows = part_of(info, "unifiedWindows").values()
         refused = [w for w in windows if isinstance(w, Mapping) and w.get("status") in _REFUSED]
         resets = [number_in(window.get("resetsAt")) for window in (info, *refused)]
-        self._resets = tuple(at for at in resets if at) if self._is_refused else ()
+        known = tuple(at for at in resets if at) or (number_in(info.get("overageResetsAt")) or 0,)
+        self._resets = tuple(at for at in known if at) if self._is_refused else ()
 
     def ending(self) -> StreamEnd:
         result = self._result or {}

@@ -86,7 +86,8 @@ _RULES = (
     ),
     _make_rule(
         _TURNS,
-        r"max(?:imum)?(?: number of)?(?: session)? turns",
+        r"max(?:imum)?(?: number of)?(?: (?:session|agent|conversation))? (?:turns|steps|iterations)",
+        r"\b(?:turn|step|iteration)s?[ -]limit",
         r"max(?:imum)?(?: number of)? tool calls",
     ),
     _make_rule(
@@ -97,6 +98,7 @@ _RULES = (
         r"\bseat type doesn['’]t include\b",
         r"\bservice is disabled for your org",
     ),
+    _make_rule(_RATE, r"rate.?limits? (?:was |is |has been )?(?:exceeded|reached|hit)"),
     _make_rule(
         _LIMIT,
         rf"\b{_KIND}\W+limits?\W{{0,3}}(?:has been |have been |was |is )?(?:reached|exceeded|hit\b)",
@@ -108,7 +110,6 @@ _RULES = (
         r"quota will reset",
         "usage_limit_reached",
     ),
-    _make_rule(_RATE, r"rate limits? (?:was |is |has been )?exceeded"),
     _make_rule(
         _BUDGET,
         r"max(?:imum)? budget",
@@ -154,7 +155,7 @@ _LATE_RULES = (
 )
 _GOOGLE = re.compile(r"\bai\.(?:google\.)?dev\b|googleapis|RESOURCE.?EXHAUSTED|\bretry\b", re.I)
 _STATUS = re.compile(
-    r"(?:\bstatus(?: code)?|\bHTTP(?:/\d(?:\.\d)?)?|api error|execution failed|\"code\")\W{1,5}([45]\d\d)\b"
+    r"(?:\bstatus(?: code)?|\bHTTP(?:/\d(?:\.\d)?)?|(?:api|http) error|error code|execution failed|\"code\")\W{1,5}([45]\d\d)\b"
     r"|\(([45]\d\d)\)"
     r"|\b([45]\d\d) (?:Unauthorized|Payment|Forbidden|Too Many|Internal Server|Bad Gateway|Service Un|Gateway Time)",
     re.IGNORECASE,

@@ -47,6 +47,29 @@ _ERROR = re.compile(
     r"|no conversation found|no rollout found|thread '\w+' panicked)",
     re.IGNORECASE,
 )
+_PREFIX = r"(?:\d{4}-\d\d-\d\d[T ]\S{8,20}\s+)?(?:\[[^\]]{1,40}\]:?\s*|[\w.@/-]{1,40}:\s+){0,3}"
+_HAPPENED = r"(?: (?:was|is|has been|have been))?(?: (?:exceeded|reached|exhausted|hit|used up))"
+_STEPS = r"(?:turns|steps|iterations|tool calls)"
+_NAMED = re.compile(
+    rf"{_PREFIX}(?:"
+    r"(?:(?:http|status|error|code)\S{0,10}\W{0,3}){0,3}(?:40[1238]|413|429|50[0234]|529)\b"
+    r"(?:\W{0,3}(?:client error|server error|unauthorized|forbidden|payment required|request timeout|too many requests"
+    r"|internal server error|bad gateway|service unavailable|gateway time-?out|overloaded)){0,2}"
+    r"|(?:you (?:are|were|have been) )?(?:being )?rate.?limited"
+    rf"|(?:[\w'-]+ ){{0,4}}(?:limits?|quota|budget){_HAPPENED}"
+    rf"|(?:you(?:'ve| have)? |(?:the )?(?:agent|session) )?(?:(?:has|have) )?(?:reached|exceeded|hit) (?:[\w'-]+ ){{0,5}}?"
+    rf"(?:limits?|quota|budget|max(?:imum)?(?: number of)?(?: [\w-]+)? {_STEPS})"
+    rf"|max(?:imum)?(?: number of)?(?: [\w-]+)? {_STEPS}(?: \(\d+\))?{_HAPPENED}"
+    r"|rate.?limit(?: error)?|too many requests|resource.?(?:has been )?exhausted"
+    r"|(?:[\w'-]+ ){0,3}(?:is )?(?:currently |temporarily )?(?:overloaded|at capacity)"
+    r"|(?:[\w'-]+ ){0,2}service (?:is )?(?:currently |temporarily )?unavailable|bad gateway|gateway time-?out"
+    r"|connection (?:error|refused|reset|closed|timed? ?out|aborted|lost|failed)|network error|fetch failed|socket hang up"
+    r"|(?:request|stream) timed? ?out"
+    r"|(?:you are )?not logged in|invalid api key|unauthori[sz]ed|authentication (?:failed|required|error)"
+    r")(?=\s*(?:\Z|[.,;:!(|·∙•–—{-]|(?:retry|try|please|wait|resets?|for|on|by peer)\b))",
+    re.IGNORECASE,
+)
+"""A line that begins by naming a failure, with a stop after the name. It counts only beside a bad exit code."""
 
 
 class Tail:
@@ -110,8 +133,8 @@ def error_lines(data: bytes) -> list[str]:
 
 
 # Prose about limits and errors is no error. So a line counts only if it begins as one: with a sentence that the programs are
-# known to print, or with an error prefix. After a good exit only the very last line counts, and only if it is a whole known
-# sentence. Indented, quoted, listed and fenced lines never count.
+# known to print, with an error prefix, or with the name of the failure. After a good exit only the very last line counts, and
+# only if it is a whole known sentence. Indented, quoted, listed and fenced lines never count.
 def find_error(tail: Tail, errors: list[str], exit_code: int | None) -> ReportedError | None:
     """Return the error that the last lines of both outputs report, or None."""
     last = tail.own_lines(cut_off=bool(exit_code))[-_LAST_LINES:]
@@ -136,7 +159,7 @@ def is_known_failure(line: str) -> bool:
 
 def _is_error(line: str) -> bool:
     text = _straighten_quotes(line)
-    return bool(_ERROR.match(text) or _KNOWN.match(text))
+    return bool(_ERROR.match(text) or _KNOWN.match(text) or _NAMED.match(text))
 
 
 def _straighten_quotes(line: str) -> str:

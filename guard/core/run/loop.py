@@ -1,5 +1,6 @@
 """Decide after each iteration, from its verdict and the task file, whether a loop goes on, waits or ends."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Literal
@@ -64,6 +65,14 @@ def before_iteration(
     return None
 
 
+def count_iterations(reports: Sequence[CheckReport], is_last_open: bool) -> int:
+    """Return how many iterations count for `max_iterations`: neither a limit, which the loop waits out, nor an open one."""
+    statuses = {(report.run, report.iteration): report.status for report in reports}
+    if reports and is_last_open:
+        del statuses[reports[-1].run, reports[-1].iteration]
+    return sum(status != "limited" for status in statuses.values())
+
+
 def after_iteration(report: CheckReport, now: datetime, limited: int, has_tasks: bool) -> Next:
     """Decide what the verdict means for the loop; `limited` is how many verdicts in a row were limits."""
     code = EXIT_OF[report.status]
@@ -79,6 +88,12 @@ def after_iteration(report: CheckReport, now: datetime, limited: int, has_tasks:
 
 
 def _seconds_to_wait(retry_at: datetime | None, now: datetime, limited: int) -> float:
+    # A limit that goes on after its own end is asked about less and less often: limits use up no iterations.
     if retry_at is not None:
-        return max(0.0, (retry_at + AFTER_RESET - now).total_seconds())
-    return float(min(_MOST_BACKOFF_SECONDS, _FIRST_BACKOFF_SECONDS * 2 ** min(10, limited - 1)))
+        left = max(0.0, (retry_at + AFTER_RESET - now).total_seconds())
+        return max(left, _backoff_seconds(limited - 1)) if limited > 1 else left
+    return _backoff_seconds(limited)
+
+
+def _backoff_seconds(times: int) -> float:
+    return float(min(_MOST_BACKOFF_SECONDS, _FIRST_BACKOFF_SECONDS * 2 ** min(10, times - 1)))

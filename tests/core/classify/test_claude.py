@@ -65,6 +65,20 @@ CLAUDE = {
     "terminated while overage was in use": row(
         "crash sigterm", -15, init(), says("x"), refused(overageInUse=True)
     ),
+    "cut off when overage was refused too": row(
+        "limited usage_limit",
+        1,
+        init(),
+        says("x"),
+        refused(isUsingOverage=True, overageStatus="rejected"),
+    ),
+    "terminated when overage in use was refused too": row(
+        "limited usage_limit",
+        -15,
+        init(),
+        says("x"),
+        refused(overageInUse=True, overageStatus="rejected", overageResetsAt=1794900000),
+    ),
     "a limit that was lifted": row(
         "ok completed", 0, init(), refused(), refused(status="allowed"), says("x"), result()
     ),

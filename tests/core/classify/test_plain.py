@@ -1,6 +1,7 @@
 """What plain text means, and all that looks like a failure and is none."""
 
 import json
+from datetime import UTC, timedelta
 
 import pytest
 
@@ -194,6 +195,68 @@ def test_claude_that_was_interrupted_says_so_and_exits_well(
 ) -> None:
     found = read(text, 0, agent=agent)
     assert f"{found.outcome} {found.reason}" == expected
+
+
+NAMED = {
+    "429 Too Many Requests": "limited rate_limit",
+    "HTTP 429": "limited rate_limit",
+    "HTTP/1.1 429 Too Many Requests": "limited rate_limit",
+    "Error code: 429 - {'error': {'message': 'slow down'}}": "limited rate_limit",
+    "rate limit exceeded, retry after 60 seconds": "limited rate_limit",
+    "agent: rate limit exceeded, retry after 60 seconds": "limited rate_limit",
+    "[agent] Rate limit reached for gpt-4o. Please try again in 20s.": "limited rate_limit",
+    "2026-11-16T02:00:00Z [error] Rate limited; retry after 30 s": "limited rate_limit",
+    "Too many requests, please wait 5 minutes": "limited rate_limit",
+    "Request failed with status code 429": "limited rate_limit",
+    "You have exceeded your daily quota.": "limited rate_limit",
+    "Usage limit exceeded. Try again in 2 hours.": "limited usage_limit",
+    "Daily request limit reached": "limited usage_limit",
+    "Reached max turns (30)": "turn_limit max_turns",
+    "Error: Reached max turns (30)": "turn_limit max_turns",
+    "Maximum number of turns reached.": "turn_limit max_turns",
+    "Max iterations (50) reached": "turn_limit max_turns",
+    "Turn limit reached": "turn_limit max_turns",
+    "Budget exceeded: $5.00": "budget budget_exhausted",
+    "503 Service Unavailable": "transient http_503",
+    "The model is currently overloaded. Please try again later.": "transient overloaded",
+    "Connection refused": "transient connection",
+    "Request timed out.": "transient connection",
+    "Authentication failed: token expired": "auth not_logged_in",
+}
+
+
+@pytest.mark.parametrize(("line", "expected"), NAMED.items(), ids=NAMED)
+def test_a_line_that_begins_with_the_name_of_a_failure_counts_beside_a_bad_exit(
+    line: str, expected: str
+) -> None:
+    for out, err in ((f"Working on it.\n{line}\n", ""), ("Working on it.\n", f"{line}\n")):
+        found = read(out, 1, err)
+        assert f"{found.outcome} {found.reason}" == expected
+        assert read(out, 0, err).outcome == "ok"
+
+
+def test_a_named_limit_tells_until_when() -> None:
+    found = read("rate limit exceeded, retry after 60 seconds\n", 1)
+    assert found.retry_at == NOW.astimezone(UTC) + timedelta(seconds=60)
+
+
+UNNAMED = (
+    "Rate limiting is now part of the client, and its tests fail.",
+    "Rate limit exceeded errors are now translated.",
+    "The 429 Too Many Requests test fails.",
+    "429 is now handled by the client.",
+    "I reached the maximum depth of the recursion.",
+    "Max turns is a new option of the command.",
+    "The connection pool is at capacity in one test.",
+    "> rate limit exceeded",
+    "    429 Too Many Requests",
+)
+
+
+@pytest.mark.parametrize("line", UNNAMED)
+def test_prose_about_failures_beside_a_bad_exit_is_a_crash(line: str) -> None:
+    found = read(f"{line}\n", 1)
+    assert (found.outcome, found.reason) == ("crash", "exit_1")
 
 
 HARMLESS = {

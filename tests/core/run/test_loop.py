@@ -6,7 +6,13 @@ from typing import Any
 import pytest
 
 from guard.core.check.report import EXIT_OF, CheckReport
-from guard.core.run.loop import LoopLimits, Next, after_iteration, before_iteration
+from guard.core.run.loop import (
+    LoopLimits,
+    Next,
+    after_iteration,
+    before_iteration,
+    count_iterations,
+)
 from tests.support.events import MOMENT
 
 
@@ -79,6 +85,24 @@ def test_limits_in_a_row_without_a_time_are_asked_about_less_and_less_often() ->
         after_iteration(report("limited"), MOMENT, n, True).seconds for n in (1, 2, 3, 4, 5, 99)
     ]
     assert waits == [60, 120, 240, 480, 900, 900]
+
+
+def test_limits_in_a_row_that_last_longer_than_they_said_are_not_asked_about_at_once() -> None:
+    past = report("limited", "usage_limit", MOMENT - timedelta(hours=1))
+    later = report("limited", "usage_limit", LATER)
+    assert [after_iteration(past, MOMENT, n, True).seconds for n in (1, 2, 3)] == [0, 60, 120]
+    assert after_iteration(later, MOMENT, 2, True).seconds == 360
+
+
+def test_limits_and_what_is_still_open_use_up_no_iteration() -> None:
+    reports = [
+        report(status).model_copy(update={"run": "r", "iteration": number})
+        for number, status in [(1, "limited"), (2, "waiting"), (2, "complete"), (3, "limited"), (4, "timeout")]
+    ]  # fmt: skip
+    assert count_iterations(reports, is_last_open=False) == 2
+    assert count_iterations(reports, is_last_open=True) == 1
+    assert count_iterations(reports[:1], is_last_open=True) == 0
+    assert count_iterations([], is_last_open=False) == 0
 
 
 def test_every_status_has_an_exit_code_of_its_own() -> None:
