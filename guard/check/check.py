@@ -22,7 +22,7 @@ from guard.core.check.last_check import LastCheck
 from guard.core.check.report import CheckResult
 from guard.core.probe.answer import ProbeResult
 from guard.core.snapshots.snapshot import Rescue, Snapshot
-from guard.core.work.count import count_work, new_commits
+from guard.core.work.count import commits_with_changes, count_work
 from guard.core.work.history import History
 from guard.core.work.leftovers import find_leftovers, find_replaced
 from guard.errors import RepositoryProblem
@@ -276,7 +276,7 @@ class Check:
         )
 
     def _scan_commits(self) -> "CommitScan | None":
-        subject, commits = self.subject, new_commits(self._history)
+        subject, commits = self.subject, commits_with_changes(self._history)
         baseline, allowed = subject.baseline, subject.settings.rescue.allow_secrets
         files = self._found.dirty.files
         nested = [unspell(file.path) for file in files if file.kind == "repository"]

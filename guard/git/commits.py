@@ -103,17 +103,18 @@ def _file_change(changed: list[tuple[bytes, bytes]]) -> CommitChange:
 
 
 def diff_files(
-    git: RepositoryReader, lines: Collection[str]
+    git: RepositoryReader, lines: Collection[str], *options: str
 ) -> Iterator[tuple[str, list[tuple[bytes, bytes]]]]:
     """Yield each commit with its changed files: modes and blobs before and after, and the path.
 
-    A line names a commit, and perhaps another to compare it with instead of its parent. Git leaves out those without changes.
+    A line names a commit, and perhaps another to compare it with instead of its parent. Git leaves out those without changes,
+    and merges unless the option `-c` asks for what they have otherwise than all of their parents.
     """
     if not lines:
         return
     stdin = "".join(f"{line}\n" for line in lines).encode()
     oid, changed = "", list[tuple[bytes, bytes]]()
-    fields = iter(git.ask(*_DIFF, "--raw", "-z", stdin=stdin).split(b"\0"))
+    fields = iter(git.ask(*_DIFF, *options, "--raw", "-z", stdin=stdin).split(b"\0"))
     # The last field is empty, and stands behind the last commit.
     for field in fields:
         if field.startswith(b":"):

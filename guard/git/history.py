@@ -25,6 +25,7 @@ from guard.git.gitdir_files import read_fetched_oids, shallow_digest
 from guard.git.reader import RepositoryReader
 from guard.git.reflogs import Move
 from guard.git.refs import Refs, missing_commits, read_refs
+from guard.git.users_work import with_users_work
 
 MOST_COMMITS = 100_000
 _MOST_GONE = 10_000
@@ -43,6 +44,9 @@ def read_history(git: RepositoryReader, baseline: Baseline, others: Container[st
     since = _Since(git, baseline, read_refs(git), others)
     facts = since.facts()
     facts = compare_suspects(since.git, _with_own_rescues(facts, baseline), since.before)
+    foreign = foreign_commits(facts)
+    own = [commit for oid, commit in facts.commits.items() if oid not in foreign]
+    facts = with_users_work(since.git, facts, baseline, own)
     return replace(facts, warnings=tuple(since.warnings))
 
 

@@ -9,7 +9,7 @@ from guard.context.invocation import Invocation
 from guard.core.check.events import CommittedSecret
 from guard.core.check.report import CheckReport
 from guard.core.iteration.baseline import Baseline
-from guard.core.work.count import new_commits
+from guard.core.work.count import commits_with_changes
 from guard.git.history import read_history
 from guard.git.reader import RepositoryReader
 from guard.iteration.begin import begin
@@ -30,7 +30,7 @@ def baseline(repository: Path) -> Baseline:
 
 def scan(repository: Path, baseline: Baseline, allowed: str = "") -> CommitScan:
     reader = RepositoryReader(Invocation().repository, {})
-    commits = new_commits(read_history(reader, baseline))
+    commits = commits_with_changes(read_history(reader, baseline))
     return scan_commits(reader, commits, baseline.head, allowed)
 
 

@@ -19,7 +19,7 @@ from tests.support.events import MOMENT
 KEY = "project-0d5c9e4ad041"
 COUNTS = (
     *("new_commits", "empty", "copies", "merges", "rewritten", "lost", "imported"),
-    *("on_other_branches", "rescued"),
+    *("on_other_branches", "rescued", "users"),
 )
 """The fields of the found work that count commits."""
 

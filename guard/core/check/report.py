@@ -225,6 +225,7 @@ def _history(work: Work) -> str:
         (work.imported, "imported"),
         (work.on_other_branches, "on other branches"),
         (work.rescued, "by a rescue"),
+        (work.users, "of the user's own earlier work"),
     )
     if work.new_commits and not work.net_change:
         counts.append("which cancel each other out")

@@ -1,7 +1,8 @@
 """Count the agent's own commits since the baseline.
 
-A new commit counts if it was made here, changes something, and repeats no earlier change. A merge counts only if it resolves
-a conflict: the commits that it brings in count themselves. Commits that cancel each other out count, and `net_change` is False.
+A new commit counts if it was made here, changes something, repeats no earlier change, and holds more than what the user had
+left uncommitted before. A merge counts only if it resolves a conflict: the commits that it brings in count themselves. Commits
+that cancel each other out count, and `net_change` is False.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -51,6 +52,8 @@ class Work(Frozen):
     """How many of the new commits are not on the branch on which the iteration began."""
     rescued: Count = 0
     """Guard's own commits."""
+    users: Count = 0
+    """Commits that hold only what the user had left uncommitted before the iteration."""
     unrelated: bool = False
     """Whether a new commit has no parent, beside an existing history."""
     net_change: bool = False
@@ -68,10 +71,10 @@ class Work(Frozen):
     warnings: tuple[Line, ...] = ()
 
 
-def new_commits(history: History) -> list[Commit]:
-    """Return the agent's own new commits, the newest first."""
+def commits_with_changes(history: History) -> list[Commit]:
+    """Return the commits that the agent made with something new in them, its own or the user's, the newest first."""
     _, kinds = _own_commits(history)
-    return [history.commits[oid] for oid, kind in kinds.items() if kind == "new"]
+    return [history.commits[oid] for oid, kind in kinds.items() if kind in ("new", "users")]
 
 
 def _own_commits(history: History) -> tuple[set[str], dict[str, "_Kind"]]:
@@ -100,6 +103,7 @@ def count_work(history: History) -> Work:
         imported=len(foreign),
         on_other_branches=len(elsewhere),
         rescued=count("rescued"),
+        users=count("users"),
         unrelated=history.before_head is not None and any(not c.parents for c in new.values()),
         net_change=_has_net_change(history, new),
         head=history.head,
@@ -113,12 +117,14 @@ def count_work(history: History) -> Work:
     )
 
 
-_Kind = Literal["new", "empty", "copy", "merge", "rescued"]
+_Kind = Literal["new", "empty", "copy", "merge", "rescued", "users"]
 
 
 def _kind(commit: Commit, history: History, before: frozenset[str]) -> _Kind:
     if commit.rescued:
         return "rescued"
+    if commit.oid in history.users:
+        return "users"
     if len(commit.parents) > 1:
         return "new" if commit.oid in history.resolving else "merge"
     if commit.tree in _parent_trees(commit, history):
@@ -171,7 +177,7 @@ def _has_net_change(history: History, new: dict[str, Commit]) -> bool:
     known = {commit.tree for commit in (*without, *history.around.values(), *history.removed)}
     if history.before_head is None:
         known |= EMPTY_TREES
-    known |= {history.before_tree or ""}
+    known |= {history.before_tree or "", *history.users_trees}
     stand = holding & {*history.names.values(), history.head}
     return any(history.commits[oid].tree not in known for oid in stand if oid)
 

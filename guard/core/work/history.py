@@ -73,6 +73,10 @@ class History:
     """The changes of those commits that have to be compared."""
     resolving: frozenset[str] = frozenset()
     """Merges that differ from all of their parents at the same place, as after a conflict."""
+    users: frozenset[str] = frozenset()
+    """New commits in which every changed path has the content that the user had left there before the iteration."""
+    users_trees: frozenset[str] = frozenset()
+    """Trees that are the baseline's but for such paths."""
     stashed: tuple[str, ...] = ()
     """New entries of the stash."""
     warnings: tuple[str, ...] = ()
