@@ -83,16 +83,7 @@ def clear(store: Store, scope: Scope, moment: Moment, detail: str = "") -> TeamS
         return _read_at(_view(change, scope), moment)
 
 
-def record_completion(
-    store: Store, scope: Scope, moment: Moment, *, held: bool, reason: str
-) -> None:
-    with store.change() as change, refuse_invalid_fields(_FIELDS_HINT):
-        state = _read_at(_view(change, scope), moment)
-        terms = count.TeamTerms(scope, moment, new_id(), 0)
-        change.append(count.completion_event(state, held=held, reason=reason, terms=terms))
-
-
-def read_team(store: Store, scope: Scope, moment: Moment) -> TeamState | None:
+def read_team(store: Store | StoreChange, scope: Scope, moment: Moment) -> TeamState | None:
     """Return the team now, without members whose lease ran out; None if it never had a member."""
     return _read_at(store.view(TEAM, scope.key), moment)
 
@@ -190,7 +181,9 @@ class TeamWatch:
         record_host_end(self.guard.writable_store, self.scope, self.guard.clock.moment(), members)
 
 
-def counting_members(store: Store, scope: Scope, moment: Moment) -> tuple[str | None, list[Member]]:
+def counting_members(
+    store: Store | StoreChange, scope: Scope, moment: Moment
+) -> tuple[str | None, list[Member]]:
     """Return the team's name and the members that count for an iteration, also those that joined before its session."""
     early = read_team(store, replace(scope, session=None), moment)
     members = {

@@ -8,10 +8,13 @@ from functools import cached_property
 from typing import TypeVar
 
 from guard import team as teams
+from guard.context.ids import new_id
+from guard.context.invalid_fields import refuse_invalid_fields
 from guard.context.invocation import Invocation
 from guard.core.base.moment import Moment
 from guard.core.gate.gate import LetGo, StreamHeld
 from guard.core.team.change import Alive, Change, Joined, MemberLeft, Running
+from guard.core.team.count import TeamTerms, completion_event
 from guard.core.team.state import Scope
 from guard.errors import GuardError, StoreUnavailable
 from guard.hooks.ingest import ingest_hooks
@@ -43,6 +46,8 @@ class Accounts:
         """Whether the store did not answer the last time."""
         self._stream_members: set[str] = set()
         """Members that the stream itself reports: it knows better when they end."""
+        self._calls: set[str] = set()
+        """Members that the stream knows only by the call that starts them."""
         self._signs: dict[str, float] = {}
         self._unsent: list[Change] = []
         self._scope: Scope | None = None
@@ -51,6 +56,8 @@ class Accounts:
     def record(self, changes: tuple[Change, ...]) -> None:
         """Record changes, signs of life only now and then; changes that cannot be recorded now are kept for the next time."""
         self._stream_members.update(name for change in changes for name in _member_names(change))
+        for change in changes:
+            self._note_calls(change)
         news = [
             change for change in changes if not isinstance(change, Alive) or self._is_due(change)
         ]
@@ -84,12 +91,18 @@ class Accounts:
     def log(self, news: StreamHeld | LetGo) -> None:
         held = isinstance(news, StreamHeld)
         reason = "team_active" if isinstance(news, StreamHeld) else news.why
-        self._ask(
-            lambda: teams.record_completion(
-                self._store, self._own_scope(), self._moment(), held=held, reason=reason
-            ),
-            None,
-        )
+
+        def record() -> None:
+            terms = TeamTerms(self._own_scope(), self._moment(), new_id(), 0)
+            with (
+                self._store.change() as change,
+                refuse_invalid_fields("the name of a team is one line"),
+            ):
+                change.append(
+                    completion_event(news.team, news.count, held=held, reason=reason, terms=terms)
+                )
+
+        self._ask(record, None)
 
     def _send(self) -> None:
         lease = self._guard.users_config.settings.team.lease_seconds
@@ -109,7 +122,19 @@ class Accounts:
         ingest_hooks(self._guard, self._store)
         name, members = teams.counting_members(self._store, self._current(), self._moment())
         unknown = [member for member in members if member.member not in self._stream_members]
-        return (name, len(unknown)) if name and unknown else None
+        # Of a helper whose call the stream has shown, a hook may tell the id first: it is one helper.
+        hooked = [member for member in unknown if member.told_by == "host"]
+        number = len(unknown) - min(len(hooked), len(self._calls))
+        return (name, number) if name and number else None
+
+    def _note_calls(self, change: Change) -> None:
+        match change:
+            case Joined(member, is_call=True):
+                self._calls.add(member)
+            case MemberLeft(member):
+                self._calls.discard(member)
+            case Running(members):
+                self._calls = {joined.member for joined in members if joined.is_call}
 
     def _own_scope(self) -> Scope:
         return self._scope or self._current()

@@ -167,3 +167,38 @@ def test_a_fault_of_the_users_settings_loses_no_line(home: Path, file: str, text
 @pytest.mark.parametrize("text", ["nan", "inf", "1e12", "-1"])
 def test_a_limit_that_cannot_be_is_wrong_usage(text: str) -> None:
     assert run("gate", "--agent", "claude", "--max-hold", text, stdin="").code == 2
+
+
+def events(*types: str) -> list[Any]:
+    return [one for one in run("log", "--format", "json").json["events"] if one["type"] in types]
+
+
+def test_a_hold_for_members_of_a_command_is_logged_with_name_and_count() -> None:
+    assert run("baseline").code == 0
+    for member in ("m1", "m2"):
+        team("spawn", "--team", "crew", "--member", member)
+    assert gate(begun(), result())[0] == 11
+    assert gate(begun(), RUNS, result())[0] == 11
+    held = [(one["name"], one["count"]) for one in events("completion_held")]
+    assert held == [("crew", 2), (f"session:{SESSION}", 3)]
+    told = json.dumps({"session_id": SESSION, "cwd": str(Path.cwd()), "background_tasks": []})
+    run_with_bytes("hook", "claude", "Stop", stdin=told.encode())
+    stopped = events("completion_held")[-1]
+    assert (stopped["count"], stopped["reason"]) == (2, "team")
+    assert stopped["name"]
+
+
+def test_a_helper_that_a_hook_names_before_the_stream_does_counts_once() -> None:
+    call = {"name": "Agent", "input": {"run_in_background": True, "description": "dig"}}
+    use = {"type": "tool_use", "id": "toolu_1", **call}
+    done = {"type": "tool_result", "tool_use_id": "toolu_1", "content": "started"}
+    told = json.dumps({"session_id": SESSION, "cwd": str(Path.cwd()), "agent_id": "a1"})
+    run_with_bytes("hook", "claude", "SubagentStart", stdin=told.encode())
+    code, lines, _ = gate(
+        begun(),
+        {"type": "assistant", "message": {"content": [use]}},
+        {"type": "user", "message": {"content": [done]}},
+        result(),
+    )
+    assert (code, lines[-1]["type"]) == (11, "usage_update")
+    assert [one["count"] for one in events("completion_held")] == [1]

@@ -1,11 +1,12 @@
 """Read Claude Code's `stream-json`: tasks that begin and end, lists of all that run, and several results.
 
 A helper shows up to four times: in the call that starts it, in the list of all that run, in its own beginning, and in the
-result of the call. One of them is enough, so that a lost line does not open the gate. It counts from the call on, under the
-call's id, until its own id is known. A task in the foreground is no helper: the turn cannot end before it.
+result of the call. One of them is enough, so that a lost line does not open the gate. It counts once: from the call on, under
+the call's id, until its own task is known. A task in the foreground is no helper: the turn cannot end before it.
 """
 
 from collections.abc import Iterator
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from guard.core.base.agent_json import Event, count_in, member_in, name_in, part_of, parts_of
@@ -24,7 +25,24 @@ _ENDS: dict[object, LeftBecause] = {
     "canceled": "killed",
 }
 _LAUNCHED = ("async_launched", "remote_launched")
+_SPAWNED = "teammate_spawned"
+_DISBAND = "TeamDelete"
 _MOST_KEPT = 10_000
+
+
+@dataclass(frozen=True, slots=True)
+class _Call:
+    """A call that starts a helper whose own task is not known yet."""
+
+    helper: Joined
+    is_explicit: bool = False
+    """Whether it asks for the background explicitly."""
+    has_returned: bool = False
+
+    @property
+    def may_be_unlisted(self) -> bool:
+        """Tell whether a list of all that run may lack the helper: it is about to begin, or works in a terminal of its own."""
+        return not self.has_returned or self.helper.kind == "teammate"
 
 
 class ClaudeStream(StreamReader):
@@ -39,7 +57,12 @@ class ClaudeStream(StreamReader):
         self._words = (
             *(b'"result"', b'"init"', b'"task_started"', b'"task_updated"', b'"task_progress"'),
             *(b'"task_notification"', b'"background_tasks_changed"', b'"run_in_background"'),
-            *(b'"backgroundTaskId"', b'"isAsync"'),
+            *(
+                b'"backgroundTaskId"',
+                b'"isAsync"',
+                f'"{_SPAWNED}"'.encode(),
+                f'"{_DISBAND}"'.encode(),
+            ),
             *(f'"{tool}"'.encode() for tool in self.spawning),
         )
         self._model = ""
@@ -47,14 +70,14 @@ class ClaudeStream(StreamReader):
         """Tasks in the background, each with the id of its newest run."""
         self._seen: dict[str, None] = {}
         """Tasks that have begun, in the foreground too; the newest are kept."""
-        self._calls: dict[str, tuple[Joined, bool]] = {}
-        """Calls that start a helper and have not returned, with whether they ask for the background explicitly."""
-        self._unnamed: set[str] = set()
-        """Calls that returned, of helpers whose own id is not known."""
+        self._calls: dict[str, _Call] = {}
+        self._disbands: set[str] = set()
+        """Calls that end the team and have not returned."""
 
     @property
     def words(self) -> tuple[bytes, ...]:
-        return (*self._words, b'"tool_result"') if self._calls else self._words
+        has_open = self._disbands or any(not call.has_returned for call in self._calls.values())
+        return (*self._words, b'"tool_result"') if has_open else self._words
 
     def read(self, event: Event) -> LineMeaning:
         if event.get("parent_tool_use_id") or event.get("isSidechain"):
@@ -77,28 +100,60 @@ class ClaudeStream(StreamReader):
             spawns = block.get("name") in self.spawning
             if block.get("type") != "tool_use" or call is None or call in self._calls:
                 continue
-            if background is True or (spawns and background is not False):
-                kind: Kind = "subagent" if spawns else "background_shell"
-                joined = Joined(call, kind, name_in(wish.get("description")), _team_in(wish))
+            if block.get("name") == _DISBAND and len(self._disbands) < _MOST_KEPT:
+                self._disbands.add(call)
+            elif background is True or (spawns and background is not False):
+                helper = _called_helper(call, wish, spawns)
                 if len(self._calls) < _MOST_KEPT:
-                    self._calls[call] = joined, background is True
-                yield joined
+                    self._calls[call] = _Call(helper, background is True)
+                yield helper
 
     def _read_results(self, event: Event) -> Iterator[Change]:
-        launched = _launched_id(event)
+        launched, told = _launched_id(event), part_of(event, "tool_use_result")
         if launched is not None and launched not in self._seen:
             yield from self._start(launched, {}, {})
         for block in parts_of(part_of(event, "message"), "content"):
-            call = member_in(block.get("tool_use_id"))
-            if block.get("type") != "tool_result" or call is None or call not in self._calls:
+            name, failed = member_in(block.get("tool_use_id")), block.get("is_error") is True
+            if block.get("type") != "tool_result" or name is None:
                 continue
-            _, explicit = self._calls.pop(call)
-            if block.get("is_error") is True:
-                yield MemberLeft(call, "spawn_failed")
-            elif launched is None and explicit and len(self._unnamed) < _MOST_KEPT:
-                self._unnamed.add(call)
+            if name in self._disbands:
+                self._disbands.discard(name)
+                yield from () if failed else self._disband()
+            call = self._calls.get(name)
+            if call is None or call.has_returned:
+                continue
+            if failed:
+                del self._calls[name]
+                yield MemberLeft(call.helper.member, "spawn_failed")
+            elif told.get("status") == _SPAWNED or (call.helper.team and "status" not in told):
+                yield from self._keep_teammate(name, call, told)
+            elif launched is None and call.is_explicit:
+                self._calls[name] = replace(call, has_returned=True)
             else:
-                yield MemberLeft(call, "ended")
+                del self._calls[name]
+                yield MemberLeft(call.helper.member, "ended")
+
+    def _keep_teammate(self, name: str, call: _Call, told: Event) -> Iterator[Change]:
+        # A teammate lives on when the call that started it has returned.
+        ids = (member_in(told.get(key)) for key in ("teammate_id", "agent_id", "agentId"))
+        member = next((found for found in ids if found is not None), name)
+        before = call.helper
+        if member in self._seen:
+            del self._calls[name]
+            yield MemberLeft(before.member, "ended")
+            return
+        words = name_in(told.get("name")) or before.description
+        mate = Joined(member, "teammate", words, _team_in(told) or before.team)
+        self._calls[name] = _Call(mate, has_returned=True)
+        if (member, mate.kind) != (before.member, before.kind):
+            yield mate if member != before.member else MemberLeft(member, "ended")
+            yield MemberLeft(before.member, "ended") if member != before.member else mate
+
+    def _disband(self) -> Iterator[Change]:
+        for name, call in list(self._calls.items()):
+            if call.helper.kind == "teammate":
+                del self._calls[name]
+                yield MemberLeft(call.helper.member, "shutdown")
 
     def _read_system(self, event: Event) -> Iterator[Change]:
         task = member_in(event.get("task_id"))
@@ -108,10 +163,11 @@ class ClaudeStream(StreamReader):
             case "background_tasks_changed":
                 yield from self._read_list(event.get("tasks"))
             case "task_started" if task:
+                named = tuple(self._name_call(task, event))
                 self._see(task)
                 if event.get("is_backgrounded") is not False:
                     yield from self._start(task, event, event)
-                yield from self._forget_call(event)
+                yield from named
             case "task_progress" if task in self._runs:
                 yield Alive(str(task))
             case "task_updated" if task:
@@ -134,13 +190,26 @@ class ClaudeStream(StreamReader):
         if len(self._seen) > _MOST_KEPT:
             del self._seen[next(iter(self._seen))]
 
-    def _forget_call(self, event: Event) -> Iterator[Change]:
-        # The helper of this call is known by its own id now.
-        call = event.get("tool_use_id")
-        if isinstance(call, str) and (call in self._calls or call in self._unnamed):
-            self._calls.pop(call, None)
-            self._unnamed.discard(call)
-            yield MemberLeft(call, "ended")
+    def _name_call(self, task: str, about: Event) -> Iterator[Change]:
+        # The helper of this call is known by its own task now.
+        given = about.get("tool_use_id")
+        name = given if isinstance(given, str) else self._likely_call(task, about)
+        call = self._calls.pop(name, None) if name is not None else None
+        if call is not None and call.helper.member != task:
+            yield MemberLeft(call.helper.member, "ended")
+
+    def _likely_call(self, task: str, about: Event) -> str | None:
+        # The task does not say which call started it.
+        kind, words = _kind_of(about), name_in(about.get("description"))
+        calls = {name: call.helper for name, call in self._calls.items()}
+        same = [name for name, helper in calls.items() if helper.member == task]
+        if same or task in self._seen:
+            return same[0] if same else None
+        alike = [name for name, helper in calls.items() if _is_alike(helper.kind, kind)]
+        described = [name for name in alike if words and calls[name].description == words]
+        nameless = [name for name in alike if not (words and calls[name].description)]
+        mates = [name for name in alike if kind == calls[name].kind == "teammate"]
+        return next(iter((*described, *nameless, *mates)), None)
 
     def _update(self, task: str, event: Event) -> Iterator[Change]:
         patch = part_of(event, "patch")
@@ -161,8 +230,12 @@ class ClaudeStream(StreamReader):
         if task in self._runs or task not in self._seen:
             yield MemberLeft(task, because)
         self._runs.pop(task, None)
-        for named in self._forget_call(event):
-            yield MemberLeft(named.member, because) if isinstance(named, MemberLeft) else named
+        given = event.get("tool_use_id")
+        known = (name for name, call in self._calls.items() if call.helper.member == task)
+        name = given if isinstance(given, str) else next(known, None)
+        call = self._calls.pop(name, None) if name is not None else None
+        if call is not None and call.helper.member != task:
+            yield MemberLeft(call.helper.member, because)
 
     def _read_list(self, tasks: object) -> Iterator[Change]:
         # An idle teammate stays in the list of all that run, and is a member until it is shut down. A helper whose call has
@@ -179,12 +252,13 @@ class ClaudeStream(StreamReader):
             # A list that is not understood in full does not tell who is missing.
             yield from members
             return
-        self._runs = {task: about.get("run_id") for task, about in known.items()}
-        self._unnamed.clear()
-        for task in known:
+        for task, about in known.items():
+            for _ in self._name_call(task, about):
+                pass
             self._see(task)
-        called = (joined for joined, _ in self._calls.values())
-        yield Running((*members, *called), _KINDS)
+        self._runs = {task: about.get("run_id") for task, about in known.items()}
+        self._calls = {name: call for name, call in self._calls.items() if call.may_be_unlisted}
+        yield Running((*members, *(call.helper for call in self._calls.values())), _KINDS)
 
     def _usage(self, event: Event) -> TurnUsage:
         usage, models = part_of(event, "usage"), part_of(event, "modelUsage")
@@ -192,6 +266,17 @@ class ClaudeStream(StreamReader):
         windows = {name: count_in(part_of(models, name).get("contextWindow")) for name in models}
         window = windows.get(self._model) or max(windows.values(), default=0)
         return TurnUsage(sum(count_in(usage.get(name)) for name in names), window or None)
+
+
+def _called_helper(call: str, wish: Event, spawns: bool) -> Joined:
+    team = _team_in(wish) if spawns else None
+    kind: Kind = "teammate" if team else "subagent" if spawns else "background_shell"
+    return Joined(call, kind, name_in(wish.get("description")), team, is_call=True)
+
+
+def _is_alike(one: Kind, other: Kind) -> bool:
+    # A call may ask for a teammate and get a subagent.
+    return (one == "background_shell") == (other == "background_shell")
 
 
 def _kind_of(about: Event) -> Kind:

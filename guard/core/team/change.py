@@ -22,6 +22,8 @@ class Joined:
     team: str | None = None
     """The name of its team, if its host has one."""
     told_by: Teller = "host"
+    is_call: bool = False
+    """Whether the helper is known only by the call that starts it, not yet by an id of its own."""
 
 
 @dataclass(frozen=True)

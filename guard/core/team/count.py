@@ -131,11 +131,10 @@ def clear_events(
 
 
 def completion_event(
-    state: TeamState | None, *, held: bool, reason: str, terms: TeamTerms
+    name: str | None, count: int, *, held: bool, reason: str, terms: TeamTerms
 ) -> events.CompletionHeld | events.CompletionReleased:
+    """Return the event that a completion was held back, or let go, with the team's name and how many of it count."""
     made = events.CompletionHeld if held else events.CompletionReleased
-    name = state.active_team_name if state is not None else None
-    count = state.active_teammate_count if state is not None else 0
     return made(**_stamp(terms), name=name, count=count, reason=reason)
 
 

@@ -25,8 +25,8 @@ from guard.core.hooks.stop import (
 from guard.core.iteration.run import RUN, Run
 from guard.core.log.events import BaseEvent
 from guard.core.rescue.secrets import has_new_sensitive_name
-from guard.core.team.count import TeamTerms, completion_event, team_at
-from guard.core.team.state import TEAM, Scope
+from guard.core.team.count import TeamTerms, completion_event
+from guard.core.team.state import Scope
 from guard.git.reader import RepositoryReader
 from guard.hooks.agent.ingest import session_scope, team_events
 from guard.hooks.ancestors import has_ended
@@ -126,10 +126,11 @@ def _completion_events(
     was_held = before is not None and before.reason in ("waiting", "team")
     if not decision.is_held and not was_held:
         return ()
-    state = change.view(TEAM, scope.key)
-    current = team_at(state, moment) if state is not None else None
-    terms = TeamTerms(scope, moment, new_id(), 0)
-    return (completion_event(current, held=decision.is_held, reason=decision.reason, terms=terms),)
+    name, members = teams.counting_members(change, scope, moment)
+    terms, is_held = TeamTerms(scope, moment, new_id(), 0), decision.is_held
+    return (
+        completion_event(name, len(members), held=is_held, reason=decision.reason, terms=terms),
+    )
 
 
 def _left_by_session(

@@ -41,8 +41,13 @@ def test_does_not_emit_complete_event_when_team_is_active() -> None:
 def test_emits_usage_update_instead_of_complete_when_team_is_active() -> None:
     """REQ-002: with the name and the count that the record of the hold has."""
     state = after(A, B).state
+    assert state is not None
     held = completion_event(
-        state, held=True, reason="team", terms=TeamTerms(SCOPE, moment(), "e1", LEASE)
+        state.active_team_name,
+        state.active_teammate_count,
+        held=True,
+        reason="team",
+        terms=TeamTerms(SCOPE, moment(), "e1", LEASE),
     )
     assert (held.type, held.name, held.count) == ("completion_held", "builders", 2)
 
@@ -51,7 +56,7 @@ def test_emits_complete_event_normally_when_no_team_is_active() -> None:
     """REQ-003."""
     assert not is_holding(None)
     freed = completion_event(
-        None, held=False, reason="none", terms=TeamTerms(SCOPE, moment(), "e1", LEASE)
+        None, 0, held=False, reason="none", terms=TeamTerms(SCOPE, moment(), "e1", LEASE)
     )
     assert (freed.type, freed.name, freed.count) == ("completion_released", None, 0)
 
