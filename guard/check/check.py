@@ -25,7 +25,7 @@ from guard.core.snapshots.snapshot import Rescue, Snapshot
 from guard.core.work.count import commits_with_changes, count_work
 from guard.core.work.history import History
 from guard.core.work.leftovers import find_leftovers, find_replaced
-from guard.errors import RepositoryProblem
+from guard.errors import RepositoryProblem, StoreUnavailable
 from guard.git.dirty import Dirty
 from guard.git.history import read_history
 from guard.git.refs import head_and_refs_stamp
@@ -91,7 +91,7 @@ class Check:
                     evidence = self._save(decision, evidence)
                     return self._result(decision, evidence, time.monotonic() - begun)
                 self._do(decision)
-        except RepositoryProblem as error:
+        except (RepositoryProblem, StoreUnavailable) as error:
             raise self._keeper.after_snapshot(error) from None
 
     def end_as(self, verdict: Verdict) -> CheckResult:
@@ -102,7 +102,7 @@ class Check:
             self._looks.append(evidence)
             if evidence.uncommitted.has_any:
                 self._snapshot = self._keeper.snapshot()
-        except RepositoryProblem as error:
+        except (RepositoryProblem, StoreUnavailable) as error:
             raise self._keeper.after_snapshot(error) from None
         return self._result(verdict, evidence, time.monotonic() - begun)
 
@@ -194,7 +194,8 @@ class Check:
                 self._wait(step)
 
     def _wait(self, step: Step) -> None:
-        passed = self._wait_for_news(step)
+        with self.subject.stop_clock():
+            passed = self._wait_for_news(step)
         self._waited += passed if step.holds else 0
         if step.next_round:
             self._round += 1
@@ -224,7 +225,8 @@ class Check:
     def _ask(self) -> ProbeResult:
         from guard.probe import ask
 
-        return ask(self.subject.question())
+        with self.subject.stop_clock():
+            return ask(self.subject.question())
 
     def _commit_left(self) -> Rescue:
         return self._leftovers().commit()

@@ -126,7 +126,8 @@ class Leftovers:
         longest = self.settings.rescue.time_limit_seconds * _PLANNING_SHARE
         question = subject.question(longest, Topic(prompt, PLAN_SCHEMA))
         try:
-            words, detail = consult(question)
+            with subject.stop_clock():
+                words, detail = consult(question)
         except GuardError as error:
             words, detail = None, error.message
         if words is None:
@@ -157,13 +158,14 @@ class Leftovers:
         expected = self._expect_commits()
         before = self._commits()
         try:
-            done = run(
-                [*argv, subject.spec] if subject.spec else argv,
-                environ={**subject.environ, "GUARD_RESCUE": subject.iteration.mark},
-                time_limit=limit,
-                cwd=subject.repository.root,
-                chosen=True,
-            )
+            with subject.stop_clock():
+                done = run(
+                    [*argv, subject.spec] if subject.spec else argv,
+                    environ={**subject.environ, "GUARD_RESCUE": subject.iteration.mark},
+                    time_limit=limit,
+                    cwd=subject.repository.root,
+                    chosen=True,
+                )
         except OSError as error:
             raise _NoProgram(f"the rescue command does not start: {error.strerror}") from None
         made = [line for line in self._commits() if line not in before]

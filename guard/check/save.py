@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 
-from guard.check.subject import CheckSubject
+from guard.check.subject import SAVE_SHARE, CheckSubject
 from guard.core.base.paths import spell, unspell
 from guard.core.base.text import fit_line, plural
 from guard.core.iteration.events import DirtyFile
@@ -14,6 +14,7 @@ from guard.core.snapshots.snapshot import Occasion, Snapshot, SnapshotKind
 from guard.core.work.count import Work
 from guard.core.work.leftovers import has_changed
 from guard.errors import GuardError, RepositoryProblem
+from guard.git.run import limit_git
 from guard.iteration.attribution import shared_with_user
 from guard.iteration.baseline import keep_lost
 from guard.snapshots.inventory import open_shelf
@@ -21,6 +22,7 @@ from guard.snapshots.last_resort import add_snapshot
 from guard.snapshots.project import Site
 from guard.snapshots.shadow import ref_in_command
 from guard.snapshots.take import take_and_prune
+from guard.system.clock import Deadline
 
 _MOST_NAMES = 5
 
@@ -46,9 +48,11 @@ class WorkKeeper:
     def snapshot(self) -> Snapshot:
         return take_snapshot(self.subject)
 
-    def after_snapshot(self, error: RepositoryProblem) -> GuardError:
-        """Return the error of a check that git could not answer; its hint tells where the work tree is safe."""
-        return add_snapshot(self.subject.guard, error)
+    def after_snapshot(self, error: GuardError) -> GuardError:
+        """Return the error of a check that could not go on; its hint tells where the work tree is safe."""
+        longest = self.subject.settings.completion_check.max_seconds * SAVE_SHARE
+        with limit_git(Deadline(longest)):
+            return add_snapshot(self.subject.guard, error)
 
     def tell_what_is_kept(self, replaced: Sequence[str]) -> Iterator[str]:
         """Say of files of the user's that are no longer as they were which the baseline's snapshot has, and which not."""

@@ -2,11 +2,13 @@
 
 import os
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import cached_property
 from math import inf
 from pathlib import Path
+from time import monotonic
 from typing import TYPE_CHECKING
 
 from guard.context.invocation import Invocation
@@ -23,11 +25,14 @@ from guard.git.reader import RepositoryReader
 from guard.iteration.attribution import Away
 from guard.iteration.current import Iteration
 from guard.iteration.process_watch import MARK
+from guard.system.clock import Deadline
 from guard.system.process_identity import is_alive
 
 if TYPE_CHECKING:
     from guard.probe.base import ProbeQuestion, Topic
 
+SAVE_SHARE = 1 / 3
+"""The part of a check's time that is left to save the work tree, if git has used up the rest."""
 _LONGEST_BY_HAND = timedelta(hours=12)
 """How long before a baseline an iteration without a guard may have begun and still be under way."""
 
@@ -65,6 +70,20 @@ class CheckSubject:
     @property
     def git_limit(self) -> float:
         return self.settings.completion_check.git_timeout_seconds
+
+    @cached_property
+    def deadline(self) -> Deadline:
+        """Return the end of the time that git may take in this check; the rest is kept for a snapshot after it."""
+        return Deadline(self.settings.completion_check.max_seconds * (1 - SAVE_SHARE))
+
+    @contextmanager
+    def stop_clock(self) -> Iterator[None]:
+        """Keep what this block takes, which has a limit of its own, out of the check's time."""
+        begun = monotonic()
+        try:
+            yield
+        finally:
+            self.deadline.extend(monotonic() - begun)
 
     @cached_property
     def environ(self) -> Mapping[str, str]:

@@ -19,6 +19,7 @@ from guard.core.check.report import CheckReport, CheckResult, check_report
 from guard.core.classify import Classification
 from guard.core.iteration.events import BaselineSnapshotLost
 from guard.errors import GuardError, RepositoryProblem, StateProblem
+from guard.git.run import limit_git
 from guard.hooks.git.commits import find_missed_commits
 from guard.iteration.attribution import Away
 from guard.iteration.current import (
@@ -76,9 +77,9 @@ def judge(
     beats = feeds_breaker != "never" and not seen.alone
     with _prepare(guard, iteration, terms, seen, beats=beats) as check:
         result = check.make()
-    _refuse_broken_state(check.subject)
-    record(check, result, feeds_breaker)
-    return _report(check.subject, result)
+        _refuse_broken_state(check.subject)
+        record(check, result, feeds_breaker)
+        return _report(check.subject, result)
 
 
 def _refuse_broken_state(subject: CheckSubject) -> None:
@@ -108,8 +109,8 @@ def stop(
     """Record an iteration that the user ended by a signal: what it left stays its own, and the next run goes on with it."""
     with _prepare(guard, iteration, terms, seen, beats=True) as check:
         result = check.end_as(Verdict("interrupted", "stopped", f"stopped by {by}"))
-    record(check, result, "always")
-    return _report(check.subject, result)
+        record(check, result, "always")
+        return _report(check.subject, result)
 
 
 @saves_before_abort
@@ -183,7 +184,8 @@ def _prepare(
     policy = terms.policy(subject.settings)
     team = TeamWatch(guard, iteration, subject.session)
     try:
-        yield Check(subject, policy, seen.watch, team, say, last)
+        with limit_git(subject.deadline):
+            yield Check(subject, policy, seen.watch, team, say, last)
     finally:
         if beats:
             kept.touch()

@@ -9,6 +9,7 @@ from guard.errors import RepositoryProblem
 from guard.git.locate import Repository
 from guard.git.obstacles import explain_timeout, is_writer, may_name_hooks, refuse_obstacles
 from guard.git.run import (
+    LEAST_SECONDS,
     TIME_LIMIT_SECONDS,
     GitTimedOut,
     git_command,
@@ -20,7 +21,9 @@ _MOST_BYTES = 512 * 1024 * 1024
 _LONGEST_WORDS = 400
 _HOOKS = r"^hook\."
 _TIMEOUTS: dict[Path, int] = {}
-"""How many calls in a row did not end in their time, by git directory: the next one gets half the time of the one before."""
+"""How many calls in a row did not end in their time, by git directory: the next one gets half the time of the one before.
+
+Half a second is left to every call: a git that answers again is to be noticed."""
 
 
 def missing_error(repository: Repository) -> RepositoryProblem:
@@ -50,7 +53,8 @@ class RepositoryReader:
             raise missing_error(self.repository)
         refuse_obstacles(self.repository, words, self.extra)
         extra = self._without_hooks(words).extra
-        limit = self.time_limit / 2 ** _TIMEOUTS.get(self.repository.git_dir, 0)
+        less = self.time_limit / 2 ** _TIMEOUTS.get(self.repository.git_dir, 0)
+        limit = max(less, min(self.time_limit, LEAST_SECONDS))
         try:
             finished = run_git(
                 *words,

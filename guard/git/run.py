@@ -6,19 +6,26 @@ another repository. Git is looked up as `guard.system.programs` says.
 """
 
 import os
-from collections.abc import Mapping, Sequence
-from contextlib import AbstractContextManager
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from contextvars import ContextVar
 from itertools import islice
 from pathlib import Path
 
 from guard.errors import RepositoryProblem
 from guard.git.locate import Repository, read_common_dir
 from guard.git.obstacles import refuse_obstacles
+from guard.system.clock import Deadline
 from guard.system.dialogue import Dialogue, open_dialogue
 from guard.system.processes import FedProcess, Finished, feed, run
 from guard.system.programs import search_program
 
 TIME_LIMIT_SECONDS = 10.0
+LEAST_SECONDS = 0.5
+"""A git that works answers a short question in this time on most machines."""
+_DOUBT_SECONDS = 60.0
+_DEADLINE: ContextVar[Deadline | None] = ContextVar("deadline", default=None)
 _MOST_WORDS = 65536
 _OVERRIDES = {
     "advice.graftFileDeprecated": "false",
@@ -58,6 +65,53 @@ _ENVIRONMENT = {
 
 class GitTimedOut(RepositoryProblem):
     """A call of git that did not end in its time."""
+
+
+class _Doubt:
+    """Remembers that git has just not answered: until it answers again, no call gets more time than that one had."""
+
+    def __init__(self) -> None:
+        self._seconds, self._since = 0.0, float("-inf")
+
+    def begin(self, seconds: float) -> None:
+        self._seconds, self._since = max(LEAST_SECONDS, seconds), time.monotonic()
+
+    def end(self) -> None:
+        self._since = float("-inf")
+
+    def limit(self, seconds: float) -> float:
+        # It passes, because a process may live for days: git may have been mended in the meantime.
+        is_fresh = time.monotonic() - self._since < _DOUBT_SECONDS
+        return min(seconds, self._seconds) if is_fresh else seconds
+
+
+_DOUBT = _Doubt()
+
+
+@contextmanager
+def limit_git(deadline: Deadline) -> Iterator[None]:
+    """Let no git that is run in this block go on after the deadline, whatever its own time limit is."""
+    token = _DEADLINE.set(deadline)
+    try:
+        yield
+    finally:
+        _DEADLINE.reset(token)
+
+
+def refuse_overtime() -> None:
+    """Raise `GitTimedOut` if the deadline of the block has passed."""
+    deadline = _DEADLINE.get()
+    if deadline is not None and deadline.has_passed():
+        raise GitTimedOut(
+            f"git used up the {deadline.seconds:.3g} s that it may take in a check",
+            "find out why git is slow here, or raise completion_check.max_seconds",
+        )
+
+
+def _seconds_left(time_limit: float) -> float:
+    refuse_overtime()
+    deadline = _DEADLINE.get()
+    return time_limit if deadline is None else min(time_limit, deadline.left())
 
 
 def git_environment(environ: Mapping[str, str]) -> dict[str, str]:
@@ -109,7 +163,7 @@ def feed_git(
 ) -> AbstractContextManager[FedProcess]:
     """Run git while its input is written piece by piece; it does not outlive the block."""
     argv = git_command(*words, git_dir=git_dir)
-    return feed(argv, git_environment(environ), time_limit, lends)
+    return feed(argv, git_environment(environ), _seconds_left(time_limit), lends)
 
 
 def open_git_dialogue(
@@ -117,7 +171,7 @@ def open_git_dialogue(
 ) -> AbstractContextManager[Dialogue]:
     """Run git while it is asked one thing after another; it does not outlive the block."""
     argv = git_command(*words, git_dir=git_dir)
-    return open_dialogue(argv, git_environment(environ), time_limit)
+    return open_dialogue(argv, git_environment(environ), _seconds_left(time_limit))
 
 
 def read_config(key: str, git_dir: Path, environ: Mapping[str, str], kind: str = "") -> str | None:
@@ -151,11 +205,12 @@ def _run(
     most_bytes: int | None = None,
     lends: Sequence[int] = (),
 ) -> Finished:
+    limit = _DOUBT.limit(_seconds_left(time_limit))
     try:
         finished = run(
             argv,
             environ=environ,
-            time_limit=time_limit,
+            time_limit=limit,
             cwd=cwd or os.sep,
             stdin=stdin,
             most_stdout=most_bytes,
@@ -177,10 +232,13 @@ def _run(
             "the repository is too large for guard",
         )
     if finished.code is None:
+        refuse_overtime()
+        _DOUBT.begin(limit)
         raise GitTimedOut(
-            f"`git {_subcommand(argv)}` took longer than {time_limit:g} s",
+            f"`git {_subcommand(argv)}` took longer than {limit:.3g} s",
             "try again; if it stays slow, find out which program keeps the disk busy",
         )
+    _DOUBT.end()
     return finished
 
 

@@ -29,10 +29,12 @@ from guard.errors import (
 )
 from guard.git import locate
 from guard.git.locate import Repository
+from guard.git.run import GitTimedOut
 from guard.snapshots.inventory import Shelf
 from guard.snapshots.project import Site
 from guard.snapshots.shadow import SHADOW_FOLDER, ref_in_command, refuse_untrusted
 from guard.snapshots.take import take_and_prune
+from guard.system.clock import Deadline
 from guard.system.private_files import Folder
 
 P = ParamSpec("P")
@@ -132,17 +134,19 @@ def save(guard: Invocation, occasion: Occasion) -> SavedWork:
         limits = SnapshotLimits(_settings(guard))
     except GuardError as error:
         raise NothingSaved(error.message) from None
-    limit = limits.settings.time_limit_seconds
+    deadline = Deadline(limits.settings.time_limit_seconds)
     for place in _list_places(guard, repository):
         try:
             if place != _own_place(guard):
                 _prepare(place, repository, guard)
-            site = Site(repository, place, guard.environ, limit)
+            site = Site(repository, place, guard.environ, deadline.left())
             return SavedWork(take_and_prune(site, occasion, limits=limits), place)
         except RepositoryProblem as error:
             raise NothingSaved(error.message) from None
         except (GuardError, OSError) as error:
             reasons.append(error.message if isinstance(error, GuardError) else str(error))
+            if deadline.has_passed():
+                break
     raise NothingSaved(fit_line("; ".join(reasons) or "there is no place for one"))
 
 
@@ -220,10 +224,14 @@ def has_snapshot(guard: Invocation, recover: str) -> bool:
     words = ("cat-file", "-e", f"{ref}:manifest.json")
     limit = guard.users_config.settings.rescue.time_limit_seconds
     for place in (guard.workspace.path, *find_fallbacks(guard)):
-        with suppress(GuardError, OSError):
+        try:
             refuse_untrusted(place)
             if Shelf(place / SHADOW_FOLDER, guard.environ, limit).run(*words).code == 0:
                 return True
+        except GitTimedOut:
+            raise  # A git that does not answer does not say that it is gone.
+        except (GuardError, OSError):
+            continue
     return False
 
 

@@ -22,7 +22,7 @@ from guard.core.base.text import LONGEST_LINE, escape, fit_line
 from guard.errors import RepositoryProblem, StateProblem, StoreUnavailable
 from guard.git.locate import Repository, read_common_dir
 from guard.git.obstacles import GitObstacle, refuse_obstacles, refuse_to_lend
-from guard.git.run import feed_git, run_git
+from guard.git.run import feed_git, refuse_overtime, run_git
 from guard.snapshots import stat_cache
 from guard.snapshots.fast_import import ImportStream, TreeChanges, parse_tree
 from guard.system.clock import Deadline
@@ -119,6 +119,7 @@ class Shadow:
     def _require_success(self, word: str, finished: Finished) -> Finished:
         if finished.code == 0:
             return finished
+        refuse_overtime()
         if finished.code is None or self.deadline.has_passed():
             raise snapshot_error(self.path, f"it took longer than {self.deadline.seconds:g} s")
         message = finished.message

@@ -66,7 +66,7 @@ def make_clock(environ: Mapping[str, str] = os.environ) -> Clock:
 
 
 class Deadline:
-    """One time limit, on the monotonic clock, shared by everything that a snapshot or a rescue does."""
+    """One time limit, on the monotonic clock, shared by everything that a check, a snapshot or a rescue does."""
 
     def __init__(self, seconds: float) -> None:
         self.seconds = seconds
@@ -78,6 +78,10 @@ class Deadline:
 
     def has_passed(self) -> bool:
         return time.monotonic() >= self._end
+
+    def extend(self, seconds: float) -> None:
+        """Move the end by the time that something else took, such as a wait."""
+        self._end += seconds
 
     def part(self, share: float) -> "Deadline":
         """Return an earlier deadline, so that something can still be done after it."""

@@ -311,6 +311,7 @@ def test_every_knob_can_be_set_by_its_variable(repository: Path) -> None:
         "completion_check.progress_window_seconds": ("0", 0),
         "completion_check.max_wait_seconds": ("0", 0),
         "completion_check.git_timeout_seconds": ("0.5", 0.5),
+        "completion_check.max_seconds": ("90", 90.0),
         "completion_check.agent": ("codex", "codex"),
         "completion_check.probe_model": ("haiku", "haiku"),
         "completion_check.probe_command": ("ask me", "ask me"),

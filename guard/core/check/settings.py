@@ -26,6 +26,8 @@ class CheckSettings(Section):
     """How long a check waits for helpers that are alive, before it says so and ends."""
     git_timeout_seconds: Annotated[float, Field(gt=0, le=3600, json_schema_extra=RAISED)] = 10
     """How long one call of git may take."""
+    max_seconds: Annotated[float, Field(gt=0, le=604800, json_schema_extra=RAISED)] = 900
+    """How long git may take in a whole check, with its snapshot and rescue; waits and probes have limits of their own."""
     agent: AgentCli | Literal[""] = ""
     """Which agent is asked: claude, codex, gemini, qwen, opencode, copilot or command; `guard run` sees it by the command."""
     probe_model: Annotated[str, Field(max_length=128)] = ""

@@ -90,7 +90,7 @@ def test_a_project_cannot_leave_guard_without_time() -> None:
     assert resolve([source("user", **values)]).settings.rescue.time_limit_seconds == 0.001
     more = source("project", trusted=False, rescue={"time_limit_seconds": 301})
     assert resolve([more]).settings.rescue.time_limit_seconds == 301
-    assert sum(knob.only_raised for knob in knobs()) == 2
+    assert sum(knob.only_raised for knob in knobs()) == 3
 
 
 REFUSED: dict[str, tuple[SettingSource, str]] = {
@@ -175,6 +175,7 @@ KNOBS: dict[str, tuple[Any, bool]] = {
     "completion_check.progress_window_seconds": (120, False),
     "completion_check.max_wait_seconds": (7200, False),
     "completion_check.git_timeout_seconds": (10, False),
+    "completion_check.max_seconds": (900, False),
     "completion_check.agent": ("", False),
     "completion_check.probe_model": ("", False),
     "completion_check.probe_command": ("", True),
