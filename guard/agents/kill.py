@@ -217,7 +217,7 @@ def _record_earlier_end(guard: Invocation, agent: Agent, reason: str, detail: st
     # The end counts as detected, because guard killed nothing; the request to kill is logged too.
     now = guard.clock.now()
     guard.output.warn(f"it was not killed: {detail}")
-    validation = validate_claim(guard, agent, "", now, silent=True)
+    validation, _ = validate_claim(guard, agent, "", now, silent=True)
     found = registry.record_end(guard.writable_store, now, agent, detail[:512], validation)
     late = registry.record_kill(guard.writable_store, now, agent, reason, detail[:512])
     return found or late

@@ -129,7 +129,7 @@ def _record_end(guard: Invocation, agent: Agent, seen: LivenessLook) -> None:
     from guard.claims.validate import validate_claim
 
     now = guard.clock.now()
-    validation = validate_claim(guard, agent, "", now, silent=True)
+    validation, _ = validate_claim(guard, agent, "", now, silent=True)
     report = registry.record_end(guard.writable_store, now, agent, seen.detail[:512], validation)
     if report is not None:
         guard.output.note(

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, TypedDict
 
 from guard.context import invalid_fields
 from guard.context.ids import check_id, new_id
-from guard.core.agents.agent import ACTIVE, Agent
-from guard.core.agents.baseline import Ground
+from guard.core.agents.agent import ACTIVE, TERMINAL, Agent
+from guard.core.agents.baseline import STANDING, Ground
 from guard.core.agents.events import (
     AgentBaselineRecorded,
     AgentClaimValidated,
@@ -97,7 +97,8 @@ def update(
 ) -> "AgentReport":
     """Record a report; after the agent's end, or from an earlier incarnation, it changes no count.
 
-    A `strict` completion with blocking issues is refused: the claim is recorded, and the agent stays active.
+    A `strict` completion with blocking issues is refused: the claim is recorded, and the agent stays active. A claim that
+    turned out to be no completion comes with the status that the agent has instead.
     """
     with store.change() as change, refuse_invalid_fields():
         before = require_agent(change, report.task_id, report.agent_id)
@@ -117,13 +118,15 @@ def update(
             change.append(event, *moved)
             return make_report(change, event, "late", before)
         refused = validation is not None and validation.is_refused(strict=strict)
-        claims = _claims(stamp(), validation, report.message, refused=refused)
-        if refused:
+        is_end = report.status in TERMINAL
+        claims = _claims(stamp(), validation, report.message, refused=refused or not is_end)
+        recorded_as: RecordedAs = "refused" if refused else "updated"
+        if refused and is_end:
             change.append(*claims)
-            return make_report(change, event, "refused", before, validation)
+            return make_report(change, event, recorded_as, before, validation)
         placed = [_place_event(stamp(), place)] if place is not None else []
         change.append(event, *placed, *claims, *moved)
-        return make_report(change, event, "updated", before, validation)
+        return make_report(change, event, recorded_as, before, validation)
 
 
 def resume_work(store: Store, now: datetime, agent: Agent, place: Placing) -> "AgentReport | None":
@@ -294,7 +297,8 @@ def retention_events(change: Change, now: datetime, keep: int) -> Iterator[Reten
 
 
 def baseline_event(stamp: AgentStamp, ground: Ground) -> AgentBaselineRecorded:
-    return AgentBaselineRecorded(**stamp, root=ground.root, head=ground.head, dirty=ground.dirty)
+    standing = {name: getattr(ground.baseline, name) for name in STANDING}
+    return AgentBaselineRecorded(**stamp, root=ground.root, **standing)
 
 
 def _place_event(stamp: AgentStamp, place: Placing) -> AgentPlaced:

@@ -96,7 +96,8 @@ def update_agent(
         if agent.status in ACTIVE and incarnation == agent.incarnation:
             from guard.claims.validate import validate_claim
 
-            validation = validate_claim(guard, agent, message, now)
+            validation, needs_person = validate_claim(guard, agent, message, now)
+            update = replace(update, status="blocked") if needs_person else update
     return registry.update(
         guard.writable_store,
         now,

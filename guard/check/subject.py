@@ -1,10 +1,8 @@
 """The iteration that a check is about: where it happens, and what is known of its agent."""
 
-import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from datetime import datetime, timedelta
 from functools import cached_property
 from math import inf
 from pathlib import Path
@@ -12,29 +10,23 @@ from time import monotonic
 from typing import TYPE_CHECKING
 
 from guard.context.invocation import Invocation
-from guard.context.workspace import worktree_key
-from guard.core.base.paths import spell
 from guard.core.check.evidence import Cutoff
 from guard.core.classify import Classification
 from guard.core.config.settings import Settings
 from guard.core.iteration.baseline import Baseline
-from guard.core.iteration.run import RUN, OpenIteration, Run
-from guard.git.gitdir_files import other_work_trees
 from guard.git.locate import Repository
 from guard.git.reader import RepositoryReader
 from guard.iteration.attribution import Away
 from guard.iteration.current import Iteration
+from guard.iteration.other_trees import refs_of_others
 from guard.iteration.process_watch import MARK
 from guard.system.clock import Deadline
-from guard.system.process_identity import is_alive
 
 if TYPE_CHECKING:
     from guard.probe.base import ProbeQuestion, Topic
 
 SAVE_SHARE = 1 / 3
 """The part of a check's time that is left to save the work tree, if git has used up the rest."""
-_LONGEST_BY_HAND = timedelta(hours=12)
-"""How long before a baseline an iteration without a guard may have begun and still be under way."""
 
 
 @dataclass(frozen=True)
@@ -95,21 +87,11 @@ class CheckSubject:
         return RepositoryReader(self.repository, self.environ, self.git_limit)
 
     def other_refs(self) -> frozenset[str]:
-        """Return the refs on which iterations of other work trees have worked since the baseline, as of now.
-
-        Work in a work tree that the agent made for itself counts. But agents that run side by side, each under a guard of its
-        own, must not complete each other's iterations.
-        """
+        """Return the refs on which iterations of other work trees have worked since the baseline, as of now."""
         since = self.baseline.at
-        return frozenset(self._other_refs(since)) if since is not None else frozenset()
-
-    def _other_refs(self, since: datetime) -> Iterator[str]:
-        for tree in other_work_trees(self.repository):
-            run = self.guard.store.view(RUN, worktree_key(tree.root))
-            if run is not None and _overlaps(run, since):
-                yield spell(os.fsencode(tree.head))
-                if tree.branch is not None:
-                    yield spell(tree.branch)
+        if since is None:
+            return frozenset()
+        return refs_of_others(self.guard, self.repository, since)
 
     def question(self, most_seconds: float = inf, topic: "Topic | None" = None) -> "ProbeQuestion":
         from guard.probe.base import ProbeQuestion
@@ -127,17 +109,3 @@ class CheckSubject:
             now=self.guard.clock.now(),
             topic=topic,
         )
-
-
-def _overlaps(run: Run, since: datetime) -> bool:
-    begun, last = run.open_iteration, run.last_iteration
-    if last is not None and last.ended_at >= since:
-        return True
-    return begun is not None and _is_under_way(begun, since)
-
-
-def _is_under_way(begun: OpenIteration, since: datetime) -> bool:
-    if begun.supervisor is None:
-        # Nothing tells whether an iteration that was begun by hand goes on: it is given up after some hours.
-        return begun.started_at >= since - _LONGEST_BY_HAND
-    return is_alive(begun.supervisor.pid, begun.supervisor.start)

@@ -2,9 +2,9 @@
 
 import os
 import stat
-from collections.abc import Iterable, Mapping
+from collections.abc import Container, Iterable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from itertools import islice
 from pathlib import Path
@@ -13,25 +13,34 @@ from guard.context.invocation import Invocation
 from guard.core.agents.baseline import Ground
 from guard.core.base.paths import spell, unspell
 from guard.core.claims.evidence import WorkSinceBaseline
+from guard.core.claims.substance import TextChange, Substance, weigh
+from guard.core.iteration.baseline import Baseline
 from guard.core.iteration.events import DirtyFile
+from guard.core.work.count import Work, count_work, describe_uncounted
 from guard.core.work.leftovers import files_changed_since
 from guard.errors import RepositoryProblem
-from guard.git.changed_paths import Committed, read_committed
+from guard.git.changed_paths import BlobPair, net_changes, recent_paths
+from guard.git.content_hash import ContentReader
 from guard.git.dirty import read_dirty
+from guard.git.history import read_history
 from guard.git.locate import Repository, repository_at
+from guard.git.named_files import open_root
 from guard.git.reader import RepositoryReader
 from guard.git.refs import read_refs
+from guard.git.texts import read_text_changes
+from guard.iteration.baseline import standing_of
 
 SLACK_SECONDS = 2
 """Git stores whole seconds, and a file system may round."""
 _MOST_NESTED = 20
+_MOST_READ = 500
+"""Of so many changed files the text is weighed."""
 
 
 def read_ground(git: RepositoryReader) -> Ground:
     """Read the state of the repository in which an agent starts; nothing is written to it."""
-    head = git.line("rev-parse", "--quiet", "--verify", "HEAD^{commit}") or read_refs(git).head
-    files = read_dirty(git).files
-    return Ground(spell(os.fsencode(git.repository.root)), head, files)
+    standing = {**standing_of(git, read_refs(git)), "dirty": read_dirty(git).files}
+    return Ground.of(spell(os.fsencode(git.repository.root)), standing)
 
 
 def current_ground(guard: Invocation) -> Ground | None:
@@ -47,10 +56,13 @@ def current_ground(guard: Invocation) -> Ground | None:
         return None
 
 
-def changes_since(ground: Ground, since: datetime, git: RepositoryReader) -> WorkSinceBaseline:
-    """Collect every path changed since then, in the work tree where the agent began and in the one it reports from.
+def changes_since(
+    ground: Ground, since: datetime, git: RepositoryReader, others: Container[str] = ()
+) -> WorkSinceBaseline:
+    """Collect what the agent changed since then, in the work tree where it began and in the one it reports from.
 
-    Raises a RepositoryProblem if git cannot tell.
+    What the check does not count as work does not count here either. `others` are the refs of other agents. Raises a
+    RepositoryProblem if git cannot tell.
     """
     search = _Search(git.environ, git.time_limit, since.timestamp() - SLACK_SECONDS)
     now, root = git.repository, Path(os.fsdecode(unspell(ground.root)))
@@ -60,16 +72,63 @@ def changes_since(ground: Ground, since: datetime, git: RepositoryReader) -> Wor
             f"{now.root} is not in the repository in which the agent began, {ground.root}",
             "report from where it was spawned",
         )
-    found = search.find_committed(now, ground.head)
-    files = found.paths | (search.recent_dirty_paths(now) if began is not now else set())
-    files |= search.find_nested_changes(now, files)
+    places = [search.find_work(began, ground.baseline, others)]
     if began.common_dir != now.common_dir:
-        there = search.find_committed(began, ground.head)
-        files |= there.paths
-        found.oids |= there.oids
-    left = search.dirty_paths_since(began, ground.dirty)
-    files |= left | search.find_nested_changes(began, left)
-    return WorkSinceBaseline(frozenset(map(spell, files)), len(found.oids))
+        named = ground.baseline.model_copy(update={"revision": ground.head, "dirty": ()})
+        places.append(search.find_work(now, named))
+    if began is not now:
+        found = search.recent_dirty_paths(now)
+        places.append(_WorkFound(now, found | search.find_nested_changes(now, found)))
+    return _combine(places, git)
+
+
+@dataclass(frozen=True)
+class _WorkFound:
+    """What was found in one work tree."""
+
+    repository: Repository
+    left: set[bytes]
+    """What is uncommitted, or lies in nested repositories."""
+    committed: Mapping[bytes, BlobPair] = field(default_factory=dict)
+    work: Work = field(default_factory=Work)
+    baseline: Baseline | None = None
+
+
+def _combine(places: list[_WorkFound], git: RepositoryReader) -> WorkSinceBaseline:
+    files = {path for place in places for path in (*place.left, *place.committed)}
+    return WorkSinceBaseline(
+        files=frozenset(map(spell, files)),
+        commits=sum(place.work.new_commits for place in places if place.work.net_change),
+        uncounted=tuple(words for place in places for words in describe_uncounted(place.work)),
+        substance=_weigh(places, git),
+    )
+
+
+def _weigh(places: list[_WorkFound], git: RepositoryReader) -> Substance:
+    """Weigh the texts of the changed files, where they can be read."""
+    found: list[TextChange] = []
+    for place in places:
+        # What the user had changed before is left out: guard does not have its text.
+        users = {unspell(file.path) for file in place.baseline.dirty} if place.baseline else set()
+        committed = {path: pair for path, pair in place.committed.items() if path not in users}
+        left = sorted(place.left - users)[:_MOST_READ]
+        head = place.baseline.head if place.baseline else "HEAD"
+        reader = replace(git, repository=place.repository)
+        found += read_text_changes(reader, head, committed, left)
+    count = sum(len({*place.left, *place.committed}) for place in places)
+    return weigh(found, whole=len(found) == count)
+
+
+def _is_as_left(
+    file: DirtyFile, contents: ContentReader, path: bytes, committed: BlobPair | None
+) -> bool:
+    now = contents.identity(path)
+    if (now.kind, now.content) != (file.kind, file.content):
+        return False
+    if now.content is None:
+        return now.kind == "missing" and (committed is None or committed.after is None)
+    blob = committed.after if committed else None
+    return blob is None or contents.blob(path, blob) == blob
 
 
 def tracked_files(git: RepositoryReader) -> frozenset[str]:
@@ -83,8 +142,38 @@ class _Search:
     time_limit: float
     earliest: float
 
-    def find_committed(self, repository: Repository, head: str | None) -> Committed:
-        return read_committed(self._git(repository), head, self.earliest, by_time=False)
+    def find_work(
+        self, repository: Repository, baseline: Baseline, others: Container[str] = ()
+    ) -> "_WorkFound":
+        git = self._git(repository)
+        history = read_history(git, baseline, others)
+        work = count_work(history)
+        committed = net_changes(git, history) if work.net_change else {}
+        users = self._users_paths(repository, baseline.dirty, committed)
+        committed = {path: pair for path, pair in committed.items() if path not in users}
+        left = set() if baseline.revision else self.dirty_paths_since(repository, baseline.dirty)
+        left |= self.find_nested_changes(repository, {*committed, *left})
+        return _WorkFound(repository, left - users, committed, work, baseline)
+
+    def _users_paths(
+        self,
+        repository: Repository,
+        before: tuple[DirtyFile, ...],
+        committed: Mapping[bytes, BlobPair],
+    ) -> set[bytes]:
+        """Return the paths that have the content in which the user had left them, committed or not."""
+        root = open_root(repository.root)
+        try:
+            contents = ContentReader(root)
+            return {
+                path
+                for file in before
+                if file.left_by == "user" and not file.path.endswith("/")
+                for path in [unspell(file.path)]
+                if _is_as_left(file, contents, path, committed.get(path))
+            }
+        finally:
+            os.close(root)
 
     def _git(self, repository: Repository) -> RepositoryReader:
         return RepositoryReader(repository, self.environ, self.time_limit)
@@ -132,8 +221,7 @@ class _Search:
         made: set[bytes] = set()
         if not linked:
             # The commits of a linked work tree are counted with those of its repository.
-            git = self._git(repository)
-            made = read_committed(git, None, self.earliest, by_time=True).paths
+            made = recent_paths(self._git(repository), self.earliest)
         return made | self.recent_dirty_paths(repository)
 
 

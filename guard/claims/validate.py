@@ -2,32 +2,42 @@
 
 import os
 import tempfile
+from collections.abc import Iterator
 from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
+from typing import NamedTuple
 
 from guard.claims.changes import changes_since, tracked_files
 from guard.claims.test_traces import find_test_runs
 from guard.context.invocation import Invocation
 from guard.core.agents.agent import Agent
 from guard.core.agents.baseline import AGENT_BASELINE, AgentBaseline, baseline_key
+from guard.core.agents.registry import GLOBAL_REGISTRY
 from guard.core.base.paths import unspell
 from guard.core.claims.completion_validation import CompletionValidation
-from guard.core.claims.evidence import ClaimEvidence, TestRun
+from guard.core.claims.evidence import ClaimEvidence, TestRun, WorkSinceBaseline
 from guard.core.claims.files import named_paths
-from guard.core.claims.validate import validate
+from guard.core.claims.validate import needs_person, validate
 from guard.errors import GuardError
 from guard.git.locate import Repository, repository_at
 from guard.git.named_files import find_named
 from guard.git.reader import RepositoryReader
 from guard.git.status import find_ignored
+from guard.iteration.other_trees import refs_of_others
 
 _LONGEST_REASON = 400
 
 
+class ValidatedClaim(NamedTuple):
+    validation: CompletionValidation
+    needs_person: bool
+    """Whether the agent is blocked instead: it asks, or could not do its work, and has done nothing."""
+
+
 def validate_claim(
     guard: Invocation, agent: Agent, message: str, now: datetime, *, silent: bool = False
-) -> CompletionValidation:
+) -> ValidatedClaim:
     """Validate that the agent has completed its work; `silent` if it ended without claiming so."""
     evidence = ClaimEvidence(
         agent_type=agent.agent_type,
@@ -41,7 +51,8 @@ def validate_claim(
     )
     measured = _measure(guard, agent, evidence)
     known = replace(measured, tests=_known_tests(agent, measured.tests))
-    return validate(known, guard.users_config.settings.claims)
+    validation = validate(known, guard.users_config.settings.claims)
+    return ValidatedClaim(validation, needs_person(known))
 
 
 def _measure(guard: Invocation, agent: Agent, evidence: ClaimEvidence) -> ClaimEvidence:
@@ -57,7 +68,7 @@ def _measure(guard: Invocation, agent: Agent, evidence: ClaimEvidence) -> ClaimE
         names = named_paths(evidence.message)
         measured = replace(
             evidence,
-            changes=changes_since(baseline.ground, agent.spawned_at, git),
+            changes=_changes(guard, agent, baseline, git),
             existing=find_named(git, names),
             ignored=find_ignored(git, names),
             root=str(git.repository.root),
@@ -65,6 +76,29 @@ def _measure(guard: Invocation, agent: Agent, evidence: ClaimEvidence) -> ClaimE
     except GuardError as error:
         return replace(evidence, unmeasured=error.message[:_LONGEST_REASON])
     return replace(measured, tests=_find_traces(git, evidence.spawned_at, evidence.at))
+
+
+def _changes(
+    guard: Invocation, agent: Agent, baseline: AgentBaseline, git: RepositoryReader
+) -> WorkSinceBaseline:
+    taken = frozenset(_roots_of_others(guard, agent)) - {baseline.root}
+    others = refs_of_others(guard, git.repository, agent.spawned_at, taken)
+    return changes_since(baseline.ground, agent.spawned_at, git, others)
+
+
+def _roots_of_others(guard: Invocation, agent: Agent) -> Iterator[str]:
+    """Yield the work trees in which other agents were spawned that have been active since this one began."""
+    overall = guard.store.view(GLOBAL_REGISTRY)
+    for other in overall.agents if overall else ():
+        key = (other.task_id, other.agent_id)
+        ended = other.completed_at or other.terminated_at
+        if (
+            key != (agent.task_id, agent.agent_id)
+            and (ended or agent.spawned_at) >= agent.spawned_at
+        ):
+            begun = guard.store.view(AGENT_BASELINE, baseline_key(*key))
+            if begun is not None:
+                yield begun.root
 
 
 def _find_traces(

@@ -16,7 +16,7 @@ from guard.git.dirty import read_dirty
 from guard.git.gitdir_files import shallow_digest
 from guard.git.reader import RepositoryReader
 from guard.git.reflogs import read_stash, reflog_lengths
-from guard.git.refs import baseline_ref, commit_of, lost_ref, pin, read_refs, tree_of
+from guard.git.refs import Refs, baseline_ref, commit_of, lost_ref, pin, read_refs, tree_of
 from guard.store import Store
 
 UNRECORDED = "unrecorded"
@@ -41,8 +41,7 @@ def prepare(
     `carried` are files that an earlier iteration left uncommitted: unchanged since, they are not taken for the user's. `like`
     is what the baseline before had listed.
     """
-    repository, refs = git.repository, read_refs(git)
-    names = sorted(refs.names, key=lambda name: (not name.startswith(_BRANCHES), name))
+    refs = read_refs(git)
     taken = BaselineRecorded(
         at=now,
         id=new_id(),
@@ -50,21 +49,33 @@ def prepare(
         iteration=iteration,
         worktree=worktree,
         baseline=new_id(),
-        head=refs.head,
-        tree=tree_of(git, refs.head) if refs.head else None,
-        branch=refs.branch,
-        refs={name: refs.names[name] for name in names[:MOST_REFS]},
-        refs_omitted=max(0, len(names) - MOST_REFS),
-        stash=read_stash(repository, refs.names.get("refs/stash")),
-        shallow=shallow_digest(repository),
-        reflogs=reflog_lengths(repository),
+        **standing_of(git, refs),
         dirty=attribute_files(read_dirty(git, (*carried, *like)).files, carried),
         pin=None,
         pinned=None,
         warnings=(),
     )
-    tips = [refs.head, *(refs.names[name] for name in names), *taken.stash]
+    tips = [refs.head, *(refs.names[name] for name in _ordered(refs)), *taken.stash]
     return taken.model_copy(update=_pin(git, [oid for oid in tips if oid], worktree, now))
+
+
+def standing_of(git: RepositoryReader, refs: Refs) -> dict[str, Any]:
+    """Return where the repository stands, as fields of a baseline; without what is uncommitted, and without a pin."""
+    names = _ordered(refs)
+    return {
+        "head": refs.head,
+        "tree": tree_of(git, refs.head) if refs.head else None,
+        "branch": refs.branch,
+        "refs": {name: refs.names[name] for name in names[:MOST_REFS]},
+        "refs_omitted": max(0, len(names) - MOST_REFS),
+        "stash": read_stash(git.repository, refs.names.get("refs/stash")),
+        "shallow": shallow_digest(git.repository),
+        "reflogs": reflog_lengths(git.repository),
+    }
+
+
+def _ordered(refs: Refs) -> list[str]:
+    return sorted(refs.names, key=lambda name: (not name.startswith(_BRANCHES), name))
 
 
 def _pin(git: RepositoryReader, tips: list[str], worktree: str, now: datetime) -> dict[str, Any]:

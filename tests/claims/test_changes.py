@@ -13,6 +13,7 @@ import pytest
 from guard.claims.changes import changes_since, read_ground, tracked_files
 from guard.core.agents.baseline import Ground
 from guard.core.claims.evidence import WorkSinceBaseline
+from guard.core.claims.substance import Substance
 from guard.errors import RepositoryProblem
 from guard.git import changed_paths
 from guard.git.dirty import MOST_LISTED
@@ -47,9 +48,15 @@ def began(project: Path) -> Ground:
     return read_ground(reader(project))
 
 
-def since(ground: Ground, project: Path, spawned: datetime | None = None) -> WorkSinceBaseline:
+def measured(ground: Ground, project: Path, spawned: datetime | None = None) -> WorkSinceBaseline:
     moment = spawned or datetime.now(UTC) - timedelta(minutes=1)
     return changes_since(ground, moment, reader(project))
+
+
+def since(ground: Ground, project: Path, spawned: datetime | None = None) -> WorkSinceBaseline:
+    """What was changed and how many commits count, without what else is known of it."""
+    found = measured(ground, project, spawned)
+    return WorkSinceBaseline(found.files, found.commits)
 
 
 def edit(project: Path) -> None:
@@ -68,6 +75,17 @@ def rename(project: Path) -> None:
 def change_and_set_back(project: Path) -> None:
     commit(project, "a.txt", "edited\n")
     commit(project, "a.txt", "a.txt\n")
+
+
+def set_back_in_part(project: Path) -> None:
+    write(project / "b.txt", "edited\n")
+    commit(project, "a.txt", "edited\n")
+    git(project, "add", "b.txt")
+    commit(project, "a.txt", "a.txt\n")
+
+
+def commit_nothing(project: Path) -> None:
+    git(project, "commit", "-q", "--allow-empty", "-m", "All done")
 
 
 def commit_on_other_branch(project: Path) -> None:
@@ -120,7 +138,9 @@ def stage_and_delete(project: Path) -> None:
         pytest.param(stage_and_delete, {"a.txt", "b.txt"}, 0, id="staged-and-deleted"),
         pytest.param(commit_edit, {"a.txt"}, 1, id="committed"),
         pytest.param(rename, {"a.txt", "renamed.txt"}, 1, id="both-names-of-a-rename"),
-        pytest.param(change_and_set_back, {"a.txt"}, 2, id="changed-and-set-back"),
+        pytest.param(change_and_set_back, set(), 0, id="changed-and-set-back"),
+        pytest.param(commit_nothing, set(), 0, id="empty-commit"),
+        pytest.param(set_back_in_part, {"b.txt"}, 2, id="set-back-in-part"),
         pytest.param(commit_on_other_branch, {"topic.txt"}, 1, id="on-another-branch"),
         pytest.param(merge_with_own_change, {"b.txt", "folder/c.txt", "topic.txt"}, 3, id="merge"),
         pytest.param(amend, {"b.txt"}, 1, id="amended-without-what-was-there"),
@@ -161,7 +181,77 @@ def test_the_users_dirty_file_that_the_agent_commits(project: Path) -> None:
     edit(project)
     ground = began(project)
     git(project, "commit", "-q", "-a", "-m", "Commit all")
-    assert since(ground, project) == WorkSinceBaseline(frozenset({"a.txt"}), 1)
+    assert since(ground, project).files == frozenset()
+    write(project / "a.txt", "and more of it\n")
+    git(project, "commit", "-q", "-a", "-m", "Go on")
+    assert since(ground, project).files == {"a.txt"}
+
+
+@pytest.mark.parametrize(
+    ("act", "words"),
+    [
+        pytest.param(commit_nothing, "1 empty commit", id="empty"),
+        pytest.param(change_and_set_back, "2 commits that change nothing in sum", id="set-back"),
+    ],
+)
+def test_what_does_not_count_is_named(project: Path, act: Act, words: str) -> None:
+    ground = began(project)
+    act(project)
+    assert measured(ground, project).uncounted == (words,)
+
+
+def test_a_commit_that_only_repeats_one_of_another_branch(project: Path) -> None:
+    git(project, "checkout", "-q", "-b", "topic")
+    picked = commit(project, "topic.txt")
+    git(project, "checkout", "-q", "main")
+    ground = began(project)
+    git(project, "cherry-pick", picked)
+    assert since(ground, project) == WorkSinceBaseline(frozenset(), 0)
+
+
+def test_what_another_agent_commits_in_its_own_work_tree(project: Path, tmp_path: Path) -> None:
+    linked = tmp_path / "linked"
+    git(project, "worktree", "add", "-q", "-b", "topic", str(linked))
+    ground = began(project)
+    commit(linked, "theirs.txt")
+    moment, theirs = datetime.now(UTC) - HOUR, {"refs/heads/topic", "worktrees/linked/HEAD"}
+    assert changes_since(ground, moment, reader(project), theirs).files == frozenset()
+    assert changes_since(ground, moment, reader(project)).files == {"theirs.txt"}
+
+
+def blanks(project: Path) -> None:
+    commit(project, "a.txt", "  a.txt \n\n")
+
+
+def deletes_a_test(project: Path) -> None:
+    git(project, "rm", "-q", "tests/test_c.py")
+    commit(project, "a.txt", "edited\n")
+
+
+def skips_a_test(project: Path) -> None:
+    text = (project / "tests" / "test_c.py").read_text()
+    write(project / "tests" / "test_c.py", f"import pytest\n\n\n@pytest.mark.skip\n{text}")
+
+
+@pytest.mark.parametrize(
+    ("act", "found"),
+    [
+        pytest.param(edit, Substance(), id="a-change"),
+        pytest.param(blanks, Substance(only_blanks=True), id="blanks"),
+        pytest.param(deletes_a_test, Substance(tests_removed=1), id="a-deleted-test"),
+        pytest.param(skips_a_test, Substance(tests_skipped=1), id="a-skipped-test-uncommitted"),
+        pytest.param(
+            lambda p: write(p / "new.py", "def f():\n    pass\n"),
+            Substance(functions=1, stubs=1),
+            id="a-stub-that-git-does-not-know",
+        ),
+    ],
+)
+def test_what_the_changes_amount_to(project: Path, act: Act, found: Substance) -> None:
+    commit(project, "tests/test_c.py", "def test_c():\n    assert 1 + 1 == 2\n")
+    ground = began(project)
+    act(project)
+    assert measured(ground, project).substance == found
 
 
 def test_names_that_are_no_text(project: Path) -> None:
@@ -314,16 +404,18 @@ def test_a_shallow_clone(project: Path, tmp_path: Path) -> None:
     assert since(ground, clone) == WorkSinceBaseline(frozenset({"new.txt"}), 1)
 
 
+def test_a_history_that_was_cut_off_since_is_whole_for_guard(project: Path) -> None:
+    ground = began(project)
+    commit(project, "a.txt", "edited\n")
+    last = commit(project, "b.txt", "edited\n")
+    write(project / ".git" / "shallow", f"{last}\n")
+    assert since(ground, project) == WorkSinceBaseline(frozenset({"a.txt", "b.txt"}), 2)
+
+
 def lose_the_baseline(project: Path) -> None:
     amend(project)
     git(project, "reflog", "expire", "--expire=now", "--all")
     git(project, "gc", "-q", "--prune=now")
-
-
-def cut_history(project: Path) -> None:
-    commit(project, "a.txt", "edited\n")
-    last = commit(project, "b.txt", "edited\n")
-    write(project / ".git" / "shallow", f"{last}\n")
 
 
 def break_head(project: Path) -> None:
@@ -334,9 +426,8 @@ def break_head(project: Path) -> None:
     ("act", "words"),
     [
         pytest.param(
-            lose_the_baseline, "the repository no longer has the commit", id="baseline-collected"
+            lose_the_baseline, "the repository no longer has the baseline", id="baseline-collected"
         ),
-        pytest.param(cut_history, "shallow", id="history-cut-off"),
         pytest.param(break_head, "does not lead to a commit", id="head-leads-nowhere"),
         pytest.param(lambda p: shutil.rmtree(p / ".git"), "", id="no-git-directory"),
         pytest.param(shutil.rmtree, "no longer exists", id="no-work-tree"),
@@ -352,11 +443,12 @@ def test_what_cannot_be_told_is_an_error(project: Path, act: Act, words: str) ->
 
 
 def test_a_strange_repository_tells_nothing(project: Path, tmp_path: Path) -> None:
-    other = new_repository(tmp_path / "other", "strange.txt")
-    with pytest.raises(RepositoryProblem, match="the repository no longer has the commit"):
+    other, unborn = new_repository(tmp_path / "other", "strange.txt"), tmp_path / "unborn"
+    git(tmp_path, "init", "-q", str(unborn))
+    with pytest.raises(RepositoryProblem, match="the repository no longer has the baseline"):
         since(began(project), other)
     with pytest.raises(RepositoryProblem, match="not in the repository in which"):
-        since(Ground(str(project), None, ()), other)
+        since(began(unborn), other)
 
 
 @pytest.mark.parametrize("text", ["0" * 39 + "1\n", "garbage\n", ""])

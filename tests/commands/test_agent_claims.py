@@ -729,3 +729,79 @@ def test_show_prints_the_score_line_by_line_and_the_lines_add_up(
     assert (total > 0) is left
     assert float(points[-1]) == found["confidence"] == max(0.0, total)
     assert told[-1] == ("confidence" if left else f"confidence (the sum is {total:.2f})")
+
+
+def commits_nothing(root: Path) -> None:
+    git(root, "commit", "-q", "--allow-empty", "-m", "Implement the login")
+
+
+def reverts(root: Path) -> None:
+    commit(root, "src/login.py")
+    git(root, "revert", "--no-edit", "HEAD")
+
+
+def pulls(root: Path) -> None:
+    upstream = root.parent / "upstream"
+    git(root, "clone", "-q", str(root), str(upstream))
+    git(upstream, "config", "user.name", "Other")
+    git(upstream, "config", "user.email", "other@example.com")
+    commit(upstream, "src/login.py")
+    git(root, "pull", "-q", str(upstream), "main")
+
+
+def does_nothing(root: Path) -> None:
+    del root
+
+
+NO_WORK: dict[str, tuple[Work, str]] = {
+    "an empty commit": (commits_nothing, "1 empty commit"),
+    "a commit that is reverted": (reverts, "2 commits that change nothing in sum"),
+    "another's commit": (pulls, "1 commit of others"),
+    "nothing": (does_nothing, ""),
+}
+
+
+@pytest.mark.parametrize(("work", "words"), NO_WORK.values(), ids=NO_WORK)
+def test_what_the_check_counts_as_nothing_is_no_evidence(
+    project: tuple[Path, Path], work: Work, words: str
+) -> None:
+    spawn("agent")
+    work(project[0])
+    found = judged("Implemented the login form with 3 fields and verified each by hand.")
+    assert found["confidence"] < 0.5
+    (why,) = [warning for warning in found["warnings"] if warning.startswith("Nothing is recorded")]
+    assert words in why
+    assert layer(found, "workspace_evidence")["commits_count"] == 0
+
+
+@pytest.mark.parametrize(
+    "message", ["Should I use PostgreSQL or SQLite?", "I was unable to find the login form."]
+)
+@pytest.mark.parametrize("words", [(), ("--strict",)], ids=["", "strict"])
+def test_who_asks_and_has_done_nothing_is_blocked(
+    project: tuple[Path, Path], message: str, words: tuple[str, ...]
+) -> None:
+    spawn("agent")
+    result = claims(message, *words, "--format", "json")
+    assert (result.code, result.json["recorded_as"]) == (
+        (1, "refused") if words else (0, "updated")
+    )
+    agent = registered(project[1])
+    assert (agent["status"], agent["refused_claims"], agent["completed_at"]) == ("blocked", 1, None)
+    assert result.json["active_count"] == 1
+    assert result.json["completion_validation"]["confidence"] < 0.5
+
+
+def test_two_agents_in_two_work_trees_do_not_share_their_work(project: tuple[Path, Path]) -> None:
+    root = project[0]
+    linked = root.parent / "linked"
+    git(root, "worktree", "add", "-q", "-b", "side", str(linked))
+    spawn("agent")
+    spawn("agent", agent="a2", cwd=linked)
+    commit(linked, "src/login.py")
+    message = "Created src/login.py with the form and committed it."
+    theirs = judged(message, agent="a2", cwd=linked)
+    own = judged("Implemented the login form with 3 fields and verified each by hand.")
+    assert layer(theirs, "workspace_evidence")["commits_count"] == 1
+    assert layer(own, "workspace_evidence")["commits_count"] == 0
+    assert own["confidence"] < 0.5

@@ -1,35 +1,67 @@
 """The state of the repository when an agent was spawned; a claim of completion is measured from it."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import datetime
 from hashlib import sha256
-from typing import Literal
+from typing import Any, Literal
 
 from pydantic import Field
 
 from guard.core.agents.events import AgentBaselineRecorded, Incarnation
-from guard.core.base.fields import Id, Instant, Oid
+from guard.core.base.fields import Count, Digest, Id, Instant, Oid
 from guard.core.base.paths import Spelled
+from guard.core.iteration.baseline import EMPTY, Baseline
 from guard.core.iteration.events import DirtyFile
 from guard.core.log.view import FieldsFold, ViewDocument, ViewKind
 
-_OWN = ("task_id", "agent_id", "incarnation", "at", "root", "head", "dirty")
+STANDING = (
+    *("head", "dirty", "tree", "branch", "refs", "refs_omitted", "stash", "shallow", "reflogs"),
+)
+"""The fields that say where the repository stood."""
+_OWN = ("task_id", "agent_id", "incarnation", "at", "root", *STANDING)
+_UNRECORDED = "unrecorded"
 
 
 @dataclass(frozen=True)
 class Ground:
-    """The state of a work tree when an agent was spawned in it."""
+    """The work tree in which an agent was spawned, and where its repository stood."""
 
     root: str
     """Spelled."""
-    head: str | None
-    """None before the first commit."""
-    dirty: tuple[DirtyFile, ...]
+    baseline: Baseline
+
+    @classmethod
+    def of(cls, root: str, standing: Mapping[str, Any], at: datetime | None = None) -> "Ground":
+        """Make it from the fields that say where the repository stood."""
+        # Without refs, as an older guard recorded it, only HEAD can be compared.
+        revision = standing["head"] or EMPTY if standing["refs"] is None else None
+        baseline = Baseline(
+            run=_UNRECORDED,
+            iteration=1,
+            at=at,
+            baseline=_UNRECORDED,
+            revision=revision,
+            pin=None,
+            pinned=None,
+            warnings=(),
+            **{**standing, "refs": standing["refs"] or {}},
+        )
+        return cls(root, baseline)
+
+    @property
+    def head(self) -> str | None:
+        return self.baseline.head
+
+    @property
+    def dirty(self) -> tuple[DirtyFile, ...]:
+        return self.baseline.dirty
 
 
 class AgentBaseline(ViewDocument):
     """The baseline of an agent's newest incarnation that has one."""
 
-    schema_: Literal["guard/agent-baseline/1"] = Field("guard/agent-baseline/1", alias="schema")
+    schema_: Literal["guard/agent-baseline/2"] = Field("guard/agent-baseline/2", alias="schema")
     task_id: Id
     agent_id: Id
     incarnation: Incarnation
@@ -37,10 +69,17 @@ class AgentBaseline(ViewDocument):
     root: Spelled
     head: Oid | None
     dirty: tuple[DirtyFile, ...]
+    tree: Oid | None
+    branch: Spelled | None
+    refs: dict[Spelled, Oid] | None
+    refs_omitted: Count
+    stash: tuple[Oid, ...]
+    shallow: Digest | None
+    reflogs: dict[Spelled, Count]
 
     @property
     def ground(self) -> Ground:
-        return Ground(self.root, self.head, self.dirty)
+        return Ground.of(self.root, {name: getattr(self, name) for name in STANDING}, self.at)
 
     def key(self) -> str:
         return baseline_key(self.task_id, self.agent_id)

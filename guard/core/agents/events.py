@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from guard.core.agents.whereabouts import BootSeconds, Host, Pid
-from guard.core.base.fields import Count, Id, Instant, Line, Oid, Percent, Text
+from guard.core.base.fields import Count, Digest, Id, Instant, Line, Oid, Percent, Text
 from guard.core.base.paths import Spelled
 from guard.core.claims.completion_validation import CompletionValidation
 from guard.core.iteration.events import DirtyFile
@@ -63,6 +63,14 @@ class AgentBaselineRecorded(_AgentEvent):
     """The work tree."""
     head: Oid | None
     dirty: tuple[DirtyFile, ...]
+    tree: Oid | None = None
+    branch: Spelled | None = None
+    refs: dict[Spelled, Oid] | None = None
+    """None in logs of an older guard: then only HEAD is compared."""
+    refs_omitted: Count = 0
+    stash: tuple[Oid, ...] = ()
+    shallow: Digest | None = None
+    reflogs: dict[Spelled, Count] = Field(default_factory=dict)
 
 
 class AgentEndDetected(_AgentEvent):

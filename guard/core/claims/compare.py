@@ -1,16 +1,23 @@
 """Compare the claims of a message with the evidence: files, numbers, findings and test runs."""
 
+import re
 from collections.abc import Iterator, Sequence
 
 from guard.core.base.text import plural
 from guard.core.claims.deduction import FAILED, Deduction, blocking_issue, short_name, warning
 from guard.core.claims.evidence import ClaimEvidence
 from guard.core.claims.file_names import PathIndex, is_absolute, path_tails
+from guard.core.claims.needs import Need
 from guard.core.claims.numbers import ClaimedNumbers, report_files
+from guard.core.claims.substance import Substance
 from guard.core.claims.tests import RunClaim
 
 _NAMED = 3
 _FEWER, _MISSING, _ELSEWHERE = -0.2, -0.2, -0.15
+_NEEDS: dict[Need, str] = {
+    "question": "asks a person",
+    "unable": "says that the agent could not do it",
+}
 
 
 def unsupported_files(claimed: Sequence[str], evidence: ClaimEvidence) -> tuple[str, ...]:
@@ -102,3 +109,44 @@ def compare_tests(claim: RunClaim, evidence: ClaimEvidence, required: bool) -> I
         yield blocking_issue(why) if required else warning(FAILED, why)
     elif claim.passed and max(evidence.tests, key=lambda run: run.at).passed is False:
         yield blocking_issue("Claims that tests pass, and the last recorded run failed")
+
+
+_ABOUT_BLANKS = re.compile(
+    r"\b(?:re)?format|\bwhite-?space|\bindent|\bblank|\bstyle|\blint|\bprettier|\bline (?:ends|endings|breaks)|\btabs?\b",
+    re.IGNORECASE,
+)
+_ABOUT_TESTS = re.compile(
+    r"(?:remov|delet|dropp?|skip|disabl|xfail|replac|merg|mov|consolidat|parametri|rewr[io]t|ignor|obsolete)[^.!?\n]{0,60}"
+    r"\b(?:tests?|specs?|suites?)\b|\b(?:tests?|specs?|suites?)\b[^.!?\n]{0,40}"
+    r"(?:remov|delet|dropp|skipp|disabl|xfail|replac|merg|mov|consolidat|parametri|rewr[io]t|ignor|obsolete)",
+    re.IGNORECASE,
+)
+
+
+def judge_substance(found: Substance, message: str) -> Iterator[Deduction]:
+    """Yield what speaks against changes that are there; what the message says openly costs less."""
+    if found.only_blanks and not _ABOUT_BLANKS.search(message):
+        yield blocking_issue("Only blanks were changed, or empty files made")
+    gone = [
+        f"{plural(count, 'test')} {what}"
+        for count, what in ((found.tests_removed, "removed"), (found.tests_skipped, "skipped"))
+        if count
+    ]
+    if gone:
+        why = f"The changes have {' and '.join(gone)}"
+        is_told = _ABOUT_TESTS.search(message) is not None
+        yield (
+            warning(_FEWER, why) if is_told else blocking_issue(f"{why}, and the message is silent")
+        )
+    if found.stubs:
+        why = f"New functions without a body: {found.stubs} of {found.functions}"
+        yield blocking_issue(why) if 2 * found.stubs >= found.functions else warning(_FEWER, why)
+
+
+def judge_needs(need: Need | None, evidence: ClaimEvidence) -> Iterator[Deduction]:
+    if need is None:
+        return
+    if evidence.has_work:
+        yield warning(FAILED, f"The message {_NEEDS[need]}")
+    else:
+        yield blocking_issue(f"The message {_NEEDS[need]}, and nothing is done")

@@ -1,8 +1,10 @@
 """Hold the evidence for a claim, gathered from git, the log and traces of test runs, never from the claim itself."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Literal
+
+from guard.core.claims.substance import Substance
 
 TestSource = Literal["guard", "pytest", "coverage", "junit", "jest", "cargo", "go"]
 
@@ -27,6 +29,10 @@ class WorkSinceBaseline:
     files: frozenset[str]
     """Every path that was changed, created or deleted since, committed or not; relative to the root, with slashes."""
     commits: int
+    """The agent's own commits that count as work, as the check counts them."""
+    uncounted: tuple[str, ...] = ()
+    """Commits that do not count, in words."""
+    substance: Substance = field(default_factory=Substance)
 
 
 @dataclass(frozen=True)
@@ -57,3 +63,11 @@ class ClaimEvidence:
     """The root of the work tree: git knows nothing of an absolute path outside it."""
     silent: bool = False
     """True if the agent claimed nothing: its session was found to have ended."""
+
+    @property
+    def has_work(self) -> bool:
+        """Tell whether anything shows that the agent did something; blanks alone do not."""
+        changes = self.changes
+        changed = changes is not None and bool(changes.files or changes.commits)
+        only_blanks = changes is not None and changes.substance.only_blanks
+        return bool(self.findings) or (changed and not only_blanks)

@@ -9,6 +9,8 @@ from guard.core.claims.compare import (
     compare_files,
     compare_findings,
     compare_tests,
+    judge_needs,
+    judge_substance,
     unsupported_files,
 )
 from guard.core.claims.completion_validation import (
@@ -31,6 +33,7 @@ from guard.core.claims.deduction import (
 )
 from guard.core.claims.evidence import ClaimEvidence
 from guard.core.claims.files import NamedFiles, claimed_files, named_paths
+from guard.core.claims.needs import needs_of
 from guard.core.claims.numbers import ClaimedNumbers, claimed_counts, claimed_findings, report_files
 from guard.core.claims.phrases import Phrase, Sort, evidence_words, judged_texts, suspicious_phrases
 from guard.core.claims.settings import ClaimsSettings, Requirement, split_phrases
@@ -39,6 +42,8 @@ from guard.core.claims.tests import RunClaim, claimed_tests
 BELIEVED = 0.7
 """A claim is believed from this confidence on, unless it has a blocking issue."""
 _UNMEASURED, _NOTHING = -0.05, -0.15
+_CEILING = 0.45
+"""A claim without any evidence gets no more."""
 _IN_A_FILE = -0.1
 _SILENT, _SHORT, _NO_EVIDENCE, _VAGUE = -0.25, -0.2, -0.15, -0.2
 _LONG = 240
@@ -61,10 +66,11 @@ _FAST, _FEW, _NEVER_WORKING = -0.15, -0.15, -0.05
 
 
 def validate(evidence: ClaimEvidence, settings: ClaimsSettings) -> CompletionValidation:
-    workspace, of_workspace = workspace_layer(evidence)
     specific, of_type = type_layer(evidence, settings)
     message, of_message = message_layer(evidence, settings)
     progress, of_progress = progress_layer(evidence, settings)
+    others = sum(deduction.points for deduction in (*of_type, *of_message, *of_progress))
+    workspace, of_workspace = workspace_layer(evidence, others)
     deductions = [*of_workspace, *of_type, *of_message, *of_progress]
     return CompletionValidation(
         confidence=_confidence(deductions),
@@ -84,6 +90,13 @@ def _confidence(deductions: list[Deduction]) -> float:
     return round(min(1.0, max(0.0, 1 + sum(deduction.points for deduction in deductions))), 2)
 
 
+def needs_person(evidence: ClaimEvidence) -> bool:
+    """Tell whether the agent claims completion, while it asks or says that it could not, and has done nothing."""
+    if evidence.silent or evidence.has_work:
+        return False
+    return needs_of(evidence.message, has_work=False) is not None
+
+
 def is_believed(validation: CompletionValidation) -> bool:
     return validation.confidence >= BELIEVED and not validation.blocking_issues
 
@@ -100,9 +113,15 @@ def explain_score(validation: CompletionValidation) -> list[str]:
     return [" 1.00  start", *lines, left if total >= 0 else f"{left} (the sum is {total:.2f})"]
 
 
-def workspace_layer(evidence: ClaimEvidence) -> tuple[WorkspaceEvidence, list[Deduction]]:
-    """Return layer 1: what git and the log have of the work; a failed measurement costs little."""
+def workspace_layer(
+    evidence: ClaimEvidence, others: float = 0.0
+) -> tuple[WorkspaceEvidence, list[Deduction]]:
+    """Return layer 1: what git and the log have of the work; `others` are the points of the other layers."""
     deductions = list(_of_workspace(evidence))
+    if not evidence.has_work and not evidence.tests:
+        left = 1 + others + sum(deduction.points for deduction in deductions)
+        points = round(min(_NOTHING, _CEILING - left), 2)
+        deductions.append(warning(max(points, -1.0), _nothing_recorded(evidence)))
     changes, tests = evidence.changes, evidence.tests
     layer = WorkspaceEvidence(
         score=score_lines(deductions),
@@ -117,22 +136,21 @@ def workspace_layer(evidence: ClaimEvidence) -> tuple[WorkspaceEvidence, list[De
     return layer, deductions
 
 
-def _of_workspace(evidence: ClaimEvidence) -> list[Deduction]:
+def _of_workspace(evidence: ClaimEvidence) -> Iterator[Deduction]:
     changes = evidence.changes
     if changes is None:
-        return [
-            warning(
-                _UNMEASURED,
-                f"Changes could not be measured: {short_name(_unmeasured_reason(evidence))}",
-            )
-        ]
-    if changes.files or changes.commits or evidence.findings or evidence.tests:
-        return []
-    return [
-        warning(
-            _NOTHING, "Nothing is recorded: no changed file, no commit, no finding, no test run"
-        )
-    ]
+        why = short_name(_unmeasured_reason(evidence))
+        yield warning(_UNMEASURED, f"Changes could not be measured: {why}")
+        return
+    yield from judge_substance(changes.substance, "" if evidence.silent else evidence.message)
+
+
+def _nothing_recorded(evidence: ClaimEvidence) -> str:
+    missing = ("no changed file", "no commit") if evidence.changes is not None else ()
+    tests = ("no test run",) if evidence.tests is not None else ()
+    why = f"Nothing is recorded: {', '.join((*missing, 'no finding', *tests))}"
+    uncounted = evidence.changes.uncounted if evidence.changes else ()
+    return f"{why} ({', '.join(uncounted)}: not counted)" if uncounted else why
 
 
 def _unmeasured_reason(evidence: ClaimEvidence) -> str:
@@ -230,6 +248,7 @@ def _of_message(
             _SILENT, "Nobody claimed that the work is complete: the agent was found to have ended"
         )
         return
+    yield from judge_needs(needs_of(evidence.message, has_work=evidence.has_work), evidence)
     length = len(evidence.message.strip())
     if length < settings.min_message_length:
         least = f"expected at least {settings.min_message_length}"

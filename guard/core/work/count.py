@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Literal, NamedTuple
 
 from guard.core.base.fields import Count, Frozen, Line, Oid
-from guard.core.base.text import escape, fit_line
+from guard.core.base.text import escape, fit_line, plural
 from guard.core.work.history import (
     EMPTY_TREES,
     Commit,
@@ -71,6 +71,12 @@ class Work(Frozen):
     warnings: tuple[Line, ...] = ()
 
 
+def new_commits(history: History) -> list[Commit]:
+    """Return the agent's own new commits, the newest first."""
+    _, kinds = _own_commits(history)
+    return [history.commits[oid] for oid, kind in kinds.items() if kind == "new"]
+
+
 def commits_with_changes(history: History) -> list[Commit]:
     """Return the commits that the agent made with something new in them, its own or the user's, the newest first."""
     _, kinds = _own_commits(history)
@@ -115,6 +121,24 @@ def count_work(history: History) -> Work:
         stashed=history.stashed,
         warnings=tuple(_cut(warning) or "" for warning in history.warnings),
     )
+
+
+def describe_uncounted(work: Work) -> Iterator[str]:
+    """Yield in words how many commits there are that do not count as the agent's work."""
+    if work.empty:
+        yield f"{plural(work.empty, 'empty commit')}"
+    if work.copies:
+        yield f"{plural(work.copies, 'commit')} that {_repeats(work.copies)} an earlier one"
+    if work.users:
+        yield f"{plural(work.users, 'commit')} of the user's own work"
+    if work.imported:
+        yield f"{plural(work.imported, 'commit')} of others"
+    if work.new_commits and not work.net_change:
+        yield f"{plural(work.new_commits, 'commit')} that change nothing in sum"
+
+
+def _repeats(count: int) -> str:
+    return "repeats" if count == 1 else "repeat"
 
 
 _Kind = Literal["new", "empty", "copy", "merge", "rescued", "users"]

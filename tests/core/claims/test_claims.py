@@ -15,7 +15,8 @@ from guard.core.claims.settings import (
     Requirement,
     parse_requirements,
 )
-from guard.core.claims.validate import explain_score, is_believed, validate
+from guard.core.claims.substance import Substance
+from guard.core.claims.validate import explain_score, is_believed, needs_person, validate
 
 BEGAN = datetime(2026, 1, 1, 12, tzinfo=UTC)
 SETTINGS = ClaimsSettings()
@@ -84,7 +85,7 @@ WARNED: dict[str, tuple[dict[str, Any], float, str]] = {
             "tests": (),
             "message": "Verified the plan, and compared it with the 3 that were there.",
         },
-        0.85,
+        0.45,
         "Nothing is recorded: no changed file, no commit, no finding, no test run",
     ),
     "a fixer without a test run": (
@@ -183,6 +184,29 @@ WARNED: dict[str, tuple[dict[str, Any], float, str]] = {
         0.8,
         "Claims 3 commits, and git has 2 since it began",
     ),
+    "tests that are gone, as told": (
+        {
+            "message": HONEST + " Removed the obsolete tests of the old client.",
+            "changes": replace(changes("src/client.py"), substance=Substance(tests_removed=2)),
+        },
+        0.8,
+        "The changes have 2 tests removed",
+    ),
+    "a function without a body among others": (
+        {"changes": replace(changes("src/client.py"), substance=Substance(functions=3, stubs=1))},
+        0.8,
+        "New functions without a body: 1 of 3",
+    ),
+    "a question beside work": (
+        {"message": HONEST + " Should I use PostgreSQL or SQLite?"},
+        0.65,
+        "The message asks a person",
+    ),
+    "work, and something that could not be done": (
+        {"message": HONEST + " I was unable to run the linter."},
+        0.65,
+        "The message says that the agent could not do it",
+    ),
     "far more commits than there are": (
         {"message": HONEST + " Landed 3 commits."},
         0.65,
@@ -252,6 +276,30 @@ BLOCKED: dict[str, tuple[dict[str, Any], str]] = {
         {"agent_type": "fixer", "message": HONEST + " 42 passed.", "tests": ()},
         "Claims a run of tests, and none is recorded",
     ),
+    "blanks alone": (
+        {"changes": replace(changes("src/client.py"), substance=Substance(only_blanks=True))},
+        "Only blanks were changed, or empty files made",
+    ),
+    "tests that are gone, silently": (
+        {"changes": replace(changes("src/client.py"), substance=Substance(tests_removed=2))},
+        "The changes have 2 tests removed, and the message is silent",
+    ),
+    "tests that are skipped, silently": (
+        {"changes": replace(changes("src/client.py"), substance=Substance(tests_skipped=1))},
+        "The changes have 1 test skipped, and the message is silent",
+    ),
+    "functions without a body": (
+        {"changes": replace(changes("src/client.py"), substance=Substance(functions=3, stubs=2))},
+        "New functions without a body: 2 of 3",
+    ),
+    "a question, and nothing done": (
+        {"message": "Should I use PostgreSQL or SQLite?", "changes": changes(commits=0)},
+        "The message asks a person, and nothing is done",
+    ),
+    "the agent could not, and did nothing": (
+        {"message": "I was unable to find the file that was named.", "changes": changes(commits=0)},
+        "The message says that the agent could not do it, and nothing is done",
+    ),
     "tests that failed": (
         {
             "message": HONEST + " The suite is green.",
@@ -277,6 +325,12 @@ FINE: dict[str, dict[str, Any]] = {
         "message": HONEST + " All tests pass.",
         "tests": None,
         "agent_type": "fixer",
+    },
+    "an offer after the work": {"message": HONEST + " Would you like me to open a PR as well?"},
+    "blanks, as told": {
+        "message": "Reformatted src/client.py with the formatter of the project.",
+        "changes": replace(changes("src/client.py"), substance=Substance(only_blanks=True)),
+        "findings": 1,
     },
     "a run that does not tell": {
         "message": HONEST + " All tests pass.",
@@ -337,7 +391,7 @@ def test_to_tell_of_findings_never_costs_less_than_to_say_nothing(message: str) 
         "tests": (),
     }
     silent, told = judged(message=SAYS_NOTHING, **given), judged(message=message, **given)
-    assert (silent.confidence, silent.blocking_issues) == (0.5, ())
+    assert (silent.confidence, silent.blocking_issues) == (0.45, ())
     assert told.confidence <= silent.confidence
 
 
@@ -357,7 +411,7 @@ def test_what_could_not_be_measured_is_null_and_accuses_nobody() -> None:
     )
     result = judged(message=message, changes=None, unmeasured="not a repository", tests=None)
     found = result.evidence_summary
-    assert (result.confidence, len(result.score())) == (0.95, 1)
+    assert (result.confidence, len(result.score())) == (0.45, 2)
     assert found.workspace_evidence.modified_files_count is None
     assert found.workspace_evidence.commits_count is None
     assert found.workspace_evidence.test_runs_count is None
@@ -437,6 +491,29 @@ def test_strict_lets_blocking_issues_refuse() -> None:
     assert false.is_refused(strict=True)
     assert not false.is_refused(strict=False)
     assert not judged(updates=0).is_refused(strict=True)
+
+
+NEEDS: dict[str, tuple[dict[str, Any], bool]] = {
+    "a question": ({"message": "Is it production or staging?"}, True),
+    "unable": ({"message": "I couldn't get access to the database."}, True),
+    "unable, and git could not be asked": ({"message": "I am stuck.", "changes": None}, True),
+    "a claim": ({}, False),
+    "a question beside work": ({"message": "Is it so?", "changes": changes("a.py")}, False),
+    "a question beside a finding": ({"message": "Is it so?", "findings": 1}, False),
+    "an empty question of an agent that is gone": ({"message": "Is it?", "silent": True}, False),
+}
+
+
+@pytest.mark.parametrize(("given", "needs"), NEEDS.values(), ids=NEEDS)
+def test_a_person_is_needed_where_nothing_is_done(given: dict[str, Any], needs: bool) -> None:
+    assert needs_person(evidence(**{"changes": changes(commits=0), **given})) is needs
+
+
+@pytest.mark.parametrize("unmeasured", [False, True])
+def test_without_evidence_no_wording_brings_a_claim_to_half(unmeasured: bool) -> None:
+    work: dict[str, Any] = {"changes": None if unmeasured else changes(commits=0), "tests": ()}
+    found = judged(agent_type="agent", message=HONEST.replace("src/client.py", "it"), **work)
+    assert found.confidence < 0.5
 
 
 REQUIREMENTS: dict[str, tuple[str, dict[str, Requirement]]] = {

@@ -1,0 +1,23 @@
+"""Find out whether a message of completion asks a person, or says that the agent could not do its work."""
+
+import re
+from typing import Literal
+
+from guard.core.classify.combine import is_question
+
+Need = Literal["question", "unable"]
+_UNABLE = re.compile(
+    r"\b(?:unable|not able) to\b|\b(?:i|we) (?:could(?:n't| not)|can(?:'t|not| not)|failed to|(?:did not|didn't) manage)\b"
+    r"|\b(?:cannot|can't|could not|couldn't) (?:be (?:done|completed|finished)|complete|finish|proceed|continue|go on)\b"
+    r"|\b(?:i|we) gave up\b|\b(?:i am|i'm|we are|we're|am|is|was) (?:blocked|stuck)\b|\bnot possible to\b"
+    r"|\bimpossible to\b|\bfailed to (?:complete|finish|implement|fix|build|do)\b",
+    re.IGNORECASE,
+)
+
+
+def needs_of(message: str, *, has_work: bool) -> Need | None:
+    """Return what the message needs a person for; where no work is done, any question at its end counts."""
+    text = message.replace("\u2019", "'").strip()
+    if is_question(text) or (not has_work and text.rstrip("\"'*_)] ").endswith("?")):
+        return "question"
+    return "unable" if _UNABLE.search(text) else None
