@@ -13,7 +13,7 @@ from guard.context.invocation import Invocation
 from guard.core.agents.baseline import Ground
 from guard.core.base.paths import spell, unspell
 from guard.core.claims.evidence import WorkSinceBaseline
-from guard.core.claims.substance import TextChange, Substance, weigh
+from guard.core.claims.substance import Substance, TextChange, weigh
 from guard.core.iteration.baseline import Baseline
 from guard.core.iteration.events import DirtyFile
 from guard.core.work.count import Work, count_work, describe_uncounted

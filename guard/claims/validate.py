@@ -19,6 +19,7 @@ from guard.core.claims.completion_validation import CompletionValidation
 from guard.core.claims.evidence import ClaimEvidence, TestRun, WorkSinceBaseline
 from guard.core.claims.files import named_paths
 from guard.core.claims.validate import needs_person, validate
+from guard.core.classify.combine import is_question
 from guard.errors import GuardError
 from guard.git.locate import Repository, repository_at
 from guard.git.named_files import find_named
@@ -47,6 +48,7 @@ def validate_claim(
         updates=agent.updates,
         working_updates=agent.working_updates,
         findings=agent.findings,
+        asks=is_question(message),
         silent=silent,
     )
     measured = _measure(guard, agent, evidence)

@@ -61,6 +61,8 @@ class ClaimEvidence:
     """The paths named in the message that git ignores: no diff would show them."""
     root: str | None = None
     """The root of the work tree: git knows nothing of an absolute path outside it."""
+    asks: bool = False
+    """Whether the message asks a person for a decision, as it would in a session that ends with it."""
     silent: bool = False
     """True if the agent claimed nothing: its session was found to have ended."""
 

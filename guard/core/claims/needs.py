@@ -3,7 +3,7 @@
 import re
 from typing import Literal
 
-from guard.core.classify.combine import is_question
+from guard.core.claims.evidence import ClaimEvidence
 
 Need = Literal["question", "unable"]
 _UNABLE = re.compile(
@@ -15,9 +15,9 @@ _UNABLE = re.compile(
 )
 
 
-def needs_of(message: str, *, has_work: bool) -> Need | None:
+def needs_of(evidence: ClaimEvidence) -> Need | None:
     """Return what the message needs a person for; where no work is done, any question at its end counts."""
-    text = message.replace("\u2019", "'").strip()
-    if is_question(text) or (not has_work and text.rstrip("\"'*_)] ").endswith("?")):
+    text = evidence.message.replace("\u2019", "'").rstrip("\"'*_)] \n")
+    if evidence.asks or (not evidence.has_work and text.endswith("?")):
         return "question"
     return "unable" if _UNABLE.search(text) else None

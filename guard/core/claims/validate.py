@@ -94,7 +94,7 @@ def needs_person(evidence: ClaimEvidence) -> bool:
     """Tell whether the agent claims completion, while it asks or says that it could not, and has done nothing."""
     if evidence.silent or evidence.has_work:
         return False
-    return needs_of(evidence.message, has_work=False) is not None
+    return needs_of(evidence) is not None
 
 
 def is_believed(validation: CompletionValidation) -> bool:
@@ -248,7 +248,7 @@ def _of_message(
             _SILENT, "Nobody claimed that the work is complete: the agent was found to have ended"
         )
         return
-    yield from judge_needs(needs_of(evidence.message, has_work=evidence.has_work), evidence)
+    yield from judge_needs(needs_of(evidence), evidence)
     length = len(evidence.message.strip())
     if length < settings.min_message_length:
         least = f"expected at least {settings.min_message_length}"

@@ -198,7 +198,7 @@ WARNED: dict[str, tuple[dict[str, Any], float, str]] = {
         "New functions without a body: 1 of 3",
     ),
     "a question beside work": (
-        {"message": HONEST + " Should I use PostgreSQL or SQLite?"},
+        {"message": HONEST + " Should I use PostgreSQL or SQLite?", "asks": True},
         0.65,
         "The message asks a person",
     ),

@@ -2,7 +2,7 @@
 
 import pytest
 
-from guard.core.claims.substance import TextChange, Substance, weigh
+from guard.core.claims.substance import Substance, TextChange, weigh
 
 TEST = "def test_a():\n    assert f() == 1\n"
 CASES: dict[str, tuple[list[TextChange], Substance]] = {
