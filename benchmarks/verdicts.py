@@ -9,6 +9,7 @@ from benchmarks.simulation.runs import Judged, simulated
 
 SESSIONS = 10_000
 SEED = 1
+MOST_PROBES = 1.2
 _STATUSES = (
     "complete", "waiting", "working", "timeout", "error", "limited", "blocked", "interrupted",
 )  # fmt: skip
@@ -40,6 +41,17 @@ def rows(sessions: int = SESSIONS, seed: int = SEED) -> Iterator[Row]:
         f"commits under the hands of a helper: {_count(judged, lambda one: one.intruded)}",
         below=f"{matrix(judged)}\n\n{remarks(judged)}",
     )
+    probes = sum(one.probes for one in judged)
+    spent = probes / len(judged)
+    worst = max((one.probes, one.kind) for one in judged)
+    yield Row(
+        f"probes spent per session, {about}",
+        f"at most {MOST_PROBES:g}",
+        spent,
+        spent <= MOST_PROBES,
+        f"{probes:,} probes; most in one session: {worst[0]} ({worst[1]})",
+        unit="",
+    )
 
 
 def _count(judged: Sequence[Judged], test: Callable[[Judged], bool]) -> int:
@@ -68,13 +80,12 @@ def _cells(judged: Sequence[Judged]) -> Iterator[str]:
 
 def remarks(judged: Sequence[Judged]) -> str:
     """What the table does not show."""
-    probes = sum(one.probes for one in judged)
     openings = Counter(one.opened for one in judged if one.opened)
     reasons = ", ".join(f"{reason} {times}" for reason, times in openings.most_common())
     believed = _count(judged, lambda one: one.is_lie_believed)
     wrong = _count(judged, lambda one: bool(one.wrong))
     return (
-        f"Probes spent: {probes:,}, {probes / len(judged):.2f} a session. Openings: {reasons or 'none'}. "
+        f"Openings: {reasons or 'none'}. "
         f"Sessions with a verdict that is not right: {wrong}. Claims that there was nothing to do, false, with no task file or "
         f"anything else to contradict them: {believed} believed; counted apart, because no evidence can tell."
     )

@@ -13,6 +13,7 @@ from benchmarks.simulation.sessions import (
     always,
     truth,
 )
+from benchmarks.simulation.world import Actor
 
 _BAD_ENDINGS: tuple[Ending, ...] = (
     "limited", "transient", "auth", "question", "denied", "turns", "context", "crash",
@@ -45,9 +46,9 @@ def forgot(make: Making) -> Session:
         make.leaves(1, secrets=True)
     ending: Ending = "ok" if make.chance(0.8) else "crash"
     real = truth("complete", must_be_rescued=True)
-    slow: tuple[Reply, ...] = tuple(
-        make.random.choice(("noise", *TRANSIENT)) for _ in range(make.random.randrange(5))
-    )
+    slow: list[Reply] = [make.random.choice(TRANSIENT) for _ in range(make.random.randrange(4))]
+    if make.chance(0.4):
+        slow.insert(make.random.randrange(len(slow) + 1), "noise")
     return make.session(real, always(*slow, COMPLETE), ending)
 
 
@@ -125,6 +126,11 @@ def only_the_users_files(make: Making) -> Session:
 
 
 def late_commit(make: Making) -> Session:
-    """Somebody whom guard cannot see commits while the check goes on."""
-    make.later_commits(make.seconds(1, 100))
+    """A commit lands while the check goes on: by something that guard cannot see, or in a hook that shows no sign of work."""
+    at = make.seconds(1, 100)
+    if make.chance(0.5):
+        make.alive(Actor("process", "git commit", seen_until=at + 1, works_until=at + 1, every=1e6))
+    else:
+        at = at / 100
+    make.later_commits(at)
     return make.session(DONE, evasive(make), "ok" if make.chance(0.7) else "crash")

@@ -115,7 +115,7 @@ _NOISES: tuple[Callable[[str], bytes], ...] = (
     lambda _nonce: _said(_OLD_NONCE).encode(),
     lambda _nonce: json.dumps({"status": "complete"}).encode(),
     lambda nonce: _said(nonce, status="done").encode(),
-    lambda nonce: _said(nonce, finished=True).encode(),
+    lambda nonce: _said(nonce, agents_active="no").encode(),
     lambda nonce: _said(nonce, tasks_pending="none").encode(),
     lambda nonce: _said(nonce)[:-1].encode(),
     lambda nonce: _said(nonce).replace('"', "'").encode(),

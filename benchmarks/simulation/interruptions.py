@@ -29,7 +29,7 @@ def outage(make: sessions.Making) -> sessions.Session:
     ]
     replies.insert(make.random.randrange(5), "overloaded")
     if make.chance(0.3):
-        replies = [sessions.WORKING, *replies[:4]] if "overloaded" in replies[:4] else replies
+        replies = ["noise", *replies[:4]] if "overloaded" in replies[:4] else replies
     return make.session(sessions.truth("limited"), sessions.always(*replies))
 
 

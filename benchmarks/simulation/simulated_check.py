@@ -56,10 +56,12 @@ class SimulatedCheck(Check):
         now = world.dirty()
         changed = files_changed_since(world.before, now)
         self._found = LeftByIteration(Dirty((), {}), changed, frozenset())
+        self._stamp = world.refs()
         return Evidence(
             at=self._now(),
             round=self._round,
             probed=self._probed,
+            changed_since_probe=self._has_changed(self._stamp, world.living()),
             waited_seconds=self._waited,
             work=count_work(world.repository.history(world.baseline)),
             uncommitted=find_leftovers(world.before, now),
@@ -77,8 +79,8 @@ class SimulatedCheck(Check):
         passed = self._world.until_news(self.policy, step.seconds)
         self._waited += passed if step.holds else 0
         if step.next_round:
-            self._round += 1
-            self._probed, self._rescue = False, None
+            self._begin_round(self._world.refs(), self._world.living())
+            self._rescue = None
 
     def _ask(self) -> ProbeResult:
         reply = self._session.mind(self._world, len(self._probes))

@@ -152,10 +152,10 @@ class World:
 
     def until_news(self, policy: Policy, seconds: float) -> float:
         """Like a check that waits for news, from one possible turn to the next."""
-        begun, refs, before = self.now, self._refs(), self.living()
+        begun, refs, before = self.now, self.refs(), self.living()
         for at in self._turns(policy, begun + seconds):
             self.advance(at - self.now)
-            if self._refs() != refs or is_news(before, self.living(), policy):
+            if self.refs() != refs or is_news(before, self.living(), policy):
                 break
         return self.now - begun
 
@@ -164,8 +164,9 @@ class World:
         turns |= {at for actor in self.actors for at in actor.turns(policy, until)}
         return [*sorted(at for at in turns if self.now < at < until), until]
 
-    def _refs(self) -> tuple[object, ...]:
-        return (self.repository.head, *sorted(self.repository.refs.items()))
+    def refs(self) -> str:
+        """HEAD and all refs, to be compared."""
+        return repr((self.repository.head, *sorted(self.repository.refs.items())))
 
     def snapshot(self) -> Snapshot:
         self.kept = {path: one.text for path, one in self.work_tree.items()}

@@ -62,6 +62,8 @@ class Check:
     _waited: float = 0.0
     _probed: bool = False
     _probes: list[ProbeResult] = field(default_factory=list)
+    _asked: tuple[str, tuple[Living, ...]] | None = None
+    """The refs and what was alive when the last probe was asked."""
     _rescue: Rescue | None = None
     _snapshot: Snapshot | None = None
     _looks: list[Evidence] = field(default_factory=list)
@@ -142,10 +144,12 @@ class Check:
         self._away = ()  # From the first look on this guard is watching.
         dirty, aside = self._found.dirty.files, self._found.aside
         team = self.team.look()
+        living = self._list_busiest(team.living)
         return Evidence(
             at=subject.guard.clock.now(),
             round=self._round,
             probed=self._probed,
+            changed_since_probe=self._has_changed(self._stamp, living),
             waited_seconds=self.waited_before + self._waited,
             work=work.model_copy(update={"warnings": (*work.warnings, *self._warnings())}),
             uncommitted=find_leftovers(baseline.dirty, dirty, work.stashed, aside),
@@ -153,7 +157,7 @@ class Check:
             agent_ended=has_agent_ended(subject.iteration),
             ended_by_guard=subject.ended_by_guard,
             can_ask=subject.agent is not None,
-            living=self._list_busiest(team.living),
+            living=living,
             team=team.team,
             probes=tuple(self._probes),
             open_tasks=count_open_tasks(subject.repository.root, subject.spec, subject.settings),
@@ -185,6 +189,7 @@ class Check:
         match step.action:
             case "probe":
                 self.live(step.detail)
+                self._asked = (self._stamp, self._looks[-1].living)
                 self._probes.append(self._ask())
                 self._probed = True
             case "rescue":
@@ -198,10 +203,20 @@ class Check:
             passed = self._wait_for_news(step)
         self._waited += passed if step.holds else 0
         if step.next_round:
-            self._round += 1
-            self._probed = False
-            if self._rescue is not None and self._rescue.branch is None:
-                self._rescue = None
+            self._begin_round(head_and_refs_stamp(self.subject.repository), self._living_now())
+
+    def _begin_round(self, stamp: str, living: tuple[Living, ...]) -> None:
+        self._round += 1
+        is_answered = bool(self._probes) and self._probes[-1].answer is not None
+        self._probed = is_answered and not self._has_changed(stamp, living)
+        if self._rescue is not None and self._rescue.branch is None:
+            self._rescue = None
+
+    def _has_changed(self, stamp: str, living: tuple[Living, ...]) -> bool:
+        """Tell whether anything has changed since the last probe was asked."""
+        if self._asked is None:
+            return False
+        return stamp != self._asked[0] or is_news(self._asked[1], living, self.policy)
 
     def _wait_for_news(self, step: Step) -> float:
         """Wait until a ref moves, what lived has ended or gone idle, or the time is over; the seconds it took."""

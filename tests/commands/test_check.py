@@ -163,13 +163,54 @@ def test_an_open_box_in_the_specs_task_file_speaks_against_nothing_to_do(
     assert check(*QUICK, "--spec", "login", "--probe-command", command)[0] == 0
 
 
-def test_a_genuine_stall_times_out_after_all_probes(begun: Path, tmp_path: Path) -> None:
-    code, found = check(
-        "--max-probes", "3", "--probe-interval", "0.1",
-        "--probe-command", answering(tmp_path, "working"),
-    )  # fmt: skip
+OFTEN = ("--max-probes", "4", "--probe-interval", "0.1")
+
+
+@pytest.mark.parametrize("status", ["working", "waiting"])
+def test_a_session_that_has_ended_is_asked_once(status: str, begun: Path, tmp_path: Path) -> None:
+    code, found = check(*OFTEN, "--probe-command", answering(tmp_path, status))
     assert (code, found["status"], found["reason"]) == (10, "timeout", "no_commits")
-    assert (found["probes"], asked(tmp_path)) == (3, 3)
+    assert (found["probes"], asked(tmp_path)) == (1, 1)
+
+
+def test_a_claim_of_commits_that_git_does_not_have_is_in_the_verdict(
+    begun: Path, tmp_path: Path
+) -> None:
+    odd = {"commits_made": 7, "confidence": 0.9, "next_action": None}
+    code, found = check(*OFTEN, "--probe-command", answering(tmp_path, "Complete", **odd))
+    assert (code, found["reason"]) == (0, "nothing_to_do")
+    assert "it claims 7 commits, and git has 0" in found["detail"]
+    assert {"source": "probe", "fact": "claims 7 commits; git has 0"} in found["evidence"]
+
+
+def test_an_unreadable_answer_earns_one_more_probe(begun: Path, tmp_path: Path) -> None:
+    probe = script(tmp_path / "probe", f"echo asked >> {tmp_path}/asked; echo I am done.")
+    code, found = check(*OFTEN, "--probe-command", probe)
+    assert (code, found["reason"], asked(tmp_path)) == (10, "no_answer", 2)
+
+
+def test_without_a_rescue_no_probe_is_spent_on_one(begun: Path, tmp_path: Path) -> None:
+    write(begun / "half.py", "half done\n")
+    words = (*OFTEN, "--no-rescue", "--probe-command", answering(tmp_path, "complete"))
+    code, found = check(*words)
+    assert (code, found["reason"], asked(tmp_path)) == (10, "uncommitted", 1)
+
+
+def test_a_ref_that_moved_since_is_a_reason_to_ask_again(begun: Path, tmp_path: Path) -> None:
+    moves = f"git -C {begun} tag t$(wc -l < {tmp_path}/asked)"
+    text = f"""echo asked >> {tmp_path}/asked; {moves}; echo '{{"status": "working"}}'"""
+    code, found = check(*OFTEN, "--probe-command", script(tmp_path / "probe", text))
+    assert (code, found["reason"], asked(tmp_path)) == (10, "no_commits", 4)
+
+
+def test_while_nothing_changes_an_answer_stands(
+    begun: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("GUARD_COMPLETION_CHECK__PROGRESS_WINDOW_SECONDS", "0")
+    words = (*OFTEN, "--probe-command", answering(tmp_path, "working"))
+    with ending(subprocess.Popen(["sleep", "600"], cwd=begun)):
+        code, found = check(*words)
+    assert (code, found["reason"], asked(tmp_path)) == (10, "no_commits", 1)
 
 
 def test_the_final_rescue_keeps_the_status_and_commits_the_work(
@@ -418,7 +459,7 @@ def test_the_settings_of_the_project_are_those_of_the_baseline(
 
 def test_every_check_is_in_the_log_with_its_evidence(begun: Path, tmp_path: Path) -> None:
     check("--max-probes", "2", "--probe-interval", "0.1",
-          "--probe-command", answering(tmp_path, "working"))  # fmt: skip
+          "--probe-command", script(tmp_path / "probe", "true"))  # fmt: skip
     events = run("log", "--format", "json", "--type", "check_made").json["events"]
     assert len(events) == 1
     assert events[0]["status"] == "timeout"
@@ -431,7 +472,7 @@ def test_every_check_is_in_the_log_with_its_evidence(begun: Path, tmp_path: Path
 
 def test_progress_lines_go_to_stderr_and_json_alone_to_stdout(begun: Path, tmp_path: Path) -> None:
     result = run(
-        "check", *QUICK, "--format", "json", "--probe-command", answering(tmp_path, "working")
+        "check", *QUICK, "--format", "json", "--probe-command", script(tmp_path / "probe", "true")
     )
     json.loads(result.out)
     assert "round 1 of 2" in result.err

@@ -99,7 +99,7 @@ def test_probe_interval_is_the_time_between_two_rounds(
     seconds: str, least: float, begun: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("GUARD_COMPLETION_CHECK__PROBE_INTERVAL_SECONDS", seconds)
-    command = answering(tmp_path, "working")
+    command = script(tmp_path / "probe", "echo no answer")
     result = run("check", "--max-probes", "2", "--probe-command", command, "--format", "json")
     assert result.code == 10
     assert result.json["elapsed_seconds"] >= least

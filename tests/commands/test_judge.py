@@ -10,7 +10,7 @@ from guard.core.check.judge import RULES
 from guard.schemas.validate import validator
 from tests.support import commit, run, write
 from tests.support.evidence import COMMITTED, LEFT, answered, look
-from tests.support.sessions import answering
+from tests.support.sessions import script
 
 COMPLETE = look(work=COMMITTED).model_dump_json()
 
@@ -55,9 +55,9 @@ def test_a_document_comes_from_stdin_and_no_repository_is_needed(
 def test_other_settings_are_judged_by(tmp_path: Path, home: Path) -> None:
     left = look(probed=True, probes=(answered("complete"),), uncommitted=LEFT).model_dump_json()
     assert judged("-", stdin=left)["decision"] == "rescue"
-    assert judged("-", "--set", "rescue=false", stdin=left)["decision"] == "wait"
     found = judged("-", "--set", "rescue=false", "--set", "max_probes=1", stdin=left)
     assert (found["reason"], found["policy"]["max_probes"]) == ("uncommitted", 1)
+    assert judged("-", "--set", "wait=false", stdin=left)["reason"] == "uncommitted"
 
 
 def test_text_from_outside_cannot_write_to_the_terminal(home: Path) -> None:
@@ -107,7 +107,7 @@ def stalled(repository: Path, tmp_path: Path) -> Path:
     assert run("baseline").code == 0
     result = run(
         "check", "--max-probes", "3", "--probe-interval", "0.05",
-        "--probe-command", answering(tmp_path, "working"),
+        "--probe-command", script(tmp_path / "probe", "exit 3"),
     )  # fmt: skip
     assert result.code == 10, result.err
     return repository
@@ -115,8 +115,8 @@ def stalled(repository: Path, tmp_path: Path) -> Path:
 
 def test_a_past_check_is_judged_again(stalled: Path) -> None:
     found = judged("--replay", "1")
-    assert (found["status"], found["reason"]) == ("timeout", "no_commits")
-    assert (found["recorded_status"], found["recorded_reason"]) == ("timeout", "no_commits")
+    assert (found["status"], found["reason"]) == ("timeout", "no_answer")
+    assert (found["recorded_status"], found["recorded_reason"]) == ("timeout", "no_answer")
     assert found["look"] == found["looks"]
 
 
@@ -128,7 +128,7 @@ def test_a_past_check_under_fewer_and_under_more_probes(stalled: Path) -> None:
     assert (more["decision"], more["look"]) == ("wait", more["looks"])
     text = run("judge", "--replay", "1", "--set", "max_probes=9").out
     assert text.startswith("no verdict yet; next: wait for at most 0.05 s (round 3 of 9")
-    assert "the check itself said timeout: no_commits" in text
+    assert "the check itself said timeout: no_answer" in text
 
 
 def test_nothing_is_recorded_by_a_judgement(stalled: Path) -> None:

@@ -62,7 +62,9 @@ class Evidence(Frozen):
     at: Instant
     round: Annotated[int, Field(ge=1)] = 1
     probed: bool = False
-    """Whether this round's probe was made; it is then the last of `probes`."""
+    """Whether this round's probe was made, or an earlier answer still stands; it is then the last of `probes`."""
+    changed_since_probe: bool = False
+    """Whether a ref has moved, or something has ended or begun to be at work, since the last probe was asked."""
     waited_seconds: Seconds = 0
     """How long this check has waited for what is alive, in rounds that spent no probe."""
     work: Work

@@ -45,6 +45,8 @@ class Step:
 
 
 Decision = Verdict | Step
+_PASSING = ("timeout", "overloaded", "crashed")
+"""Failures of a probe that may be over when it is asked again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,7 +162,8 @@ def _says_complete(seen: Evidence, policy: Policy) -> Decision | None:
         return None
     if seen.work.rescued:
         return Verdict("complete", "rescued", "an earlier check rescued what was left")
-    return Verdict("complete", "nothing_to_do", "the agent says it is done, and nothing was left")
+    done = f"the agent says it is done, and nothing was left{_false_claim(seen)}"
+    return Verdict("complete", "nothing_to_do", done)
 
 
 def _ask(seen: Evidence, policy: Policy) -> Decision | None:
@@ -170,9 +173,7 @@ def _ask(seen: Evidence, policy: Policy) -> Decision | None:
 
 
 def _next_round(seen: Evidence, policy: Policy) -> Decision | None:
-    # There is no session to ask, and the only process that could have done anything has ended.
-    is_settled = seen.agent_ended and not seen.living and not (policy.probe and seen.can_ask)
-    if not policy.wait or seen.round >= policy.max_probes or is_settled:
+    if not policy.wait or seen.round >= policy.max_probes or not _may_change(seen, policy):
         return None
     return Step(
         "wait",
@@ -180,6 +181,23 @@ def _next_round(seen: Evidence, policy: Policy) -> Decision | None:
         policy.probe_interval_seconds,
         next_round=True,
     )
+
+
+def _may_change(seen: Evidence, policy: Policy) -> bool:
+    """Tell whether another look or another probe can find anything else than this one did."""
+    if living_agent(seen, policy) is not None:
+        return True
+    if not (policy.probe and seen.can_ask):
+        # Only an agent of which guard has seen nothing at all may still do something unseen.
+        return not seen.agent_ended and not seen.living
+    probe = _probe_of_round(seen)
+    if probe is None or probe.failure in _PASSING:
+        return True
+    if probe.failure is not None:
+        return sum(one.failure not in (None, *_PASSING) for one in seen.probes) == 1
+    if _reading(seen) == "complete" and seen.uncommitted.has_any and not policy.rescue:
+        return False  # Only a rescue could follow from it.
+    return seen.changed_since_probe or any(may_go_on(living, policy) for living in seen.living)
 
 
 def _give_up(seen: Evidence, policy: Policy) -> Decision:
@@ -200,7 +218,8 @@ def _give_up(seen: Evidence, policy: Policy) -> Decision:
         where = f"`git stash apply {seen.uncommitted.stashed[-1]}` brings it back"
         return Verdict("timeout", "uncommitted", f"no commits, and work was stashed: {where}")
     if seen.uncommitted.has_any:
-        return Verdict("timeout", "uncommitted", "no commits, and work was left uncommitted")
+        left = f"no commits, and work was left uncommitted{_false_claim(seen)}"
+        return Verdict("timeout", "uncommitted", left)
     if last is not None and last.failure is not None:
         return Verdict("timeout", "no_answer", last.detail)
     return Verdict("timeout", "no_commits", _last_word(seen))
@@ -277,7 +296,17 @@ def _last_word(seen: Evidence) -> str:
     last = seen.probes[-1]
     if last.answer is None:
         return f"the probe failed: {last.detail}"
-    return f"no new commits, and the session says {last.answer.reading()}"
+    return f"no new commits, and the session says {last.answer.reading()}{_false_claim(seen)}"
+
+
+def _false_claim(seen: Evidence) -> str:
+    """Return what the session claims of its commits, if git knows of fewer; a resumed session may count older ones."""
+    answers = [probe.answer for probe in seen.probes if probe.answer is not None]
+    if not answers or answers[-1].commits_made <= seen.own_commits:
+        return ""
+    return (
+        f"; it claims {plural(answers[-1].commits_made, 'commit')}, and git has {seen.own_commits}"
+    )
 
 
 def _span(living: Living) -> str:

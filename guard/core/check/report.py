@@ -207,6 +207,9 @@ def facts(seen: Evidence) -> Iterator[Fact]:
         answer, failed = probe.answer, f"failed ({probe.failure}): {probe.detail}"
         sentence = f"says {answer.status}: {answer.message}" if answer else failed
         yield Fact(source="probe", fact=sentence)
+        if answer is not None and answer.commits_made != seen.own_commits:
+            claimed = plural(answer.commits_made, "commit")
+            yield Fact(source="probe", fact=f"claims {claimed}; git has {seen.own_commits}")
     if seen.open_tasks is not None:
         yield Fact(source="tasks", fact=plural(seen.open_tasks, "open task"))
     if seen.rescue is not None:

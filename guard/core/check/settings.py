@@ -13,7 +13,7 @@ class CheckSettings(Section):
     """How `guard check` finds out what became of an iteration."""
 
     max_probes: Annotated[int, Field(ge=1, le=1000)] = 5
-    """How many rounds a check looks and asks before it gives up."""
+    """How many rounds a check looks and asks at most; it asks again only where something can still change."""
     probe_interval_seconds: Annotated[float, Field(ge=0, le=86400)] = 30
     """How long to wait between two rounds."""
     probe_timeout_seconds: Annotated[float, Field(gt=0, le=86400)] = 60

@@ -1,8 +1,9 @@
 """Write the question of a probe, and read the status document that a session answers with.
 
-An answer is never repaired: a repaired answer can turn "not done" into "done". The question carries a nonce that the answer
-repeats, so that an old answer, or one quoted from a file, is not taken for this one. For the same reason the question shows no
-example: a program that echoes its input would answer it.
+An answer is never repaired: a repaired answer can turn "not done" into "done". What decides nothing is passed over: keys that
+guard does not know, nulls, capitals in the status, and values that do not fit where only people read them. The question carries
+a nonce that the answer repeats, so that an old answer, or one quoted from a file, is not taken for this one. For the same reason
+the question shows no example: a program that echoes its input would answer it.
 """
 
 import json
@@ -16,6 +17,7 @@ from guard.core.base.json_text import loads, objects_in
 from guard.core.base.text import escape
 
 MOST_BYTES = 1024 * 1024
+_MOST_KEYS = 100
 _MOST_TASKS = 500
 _REASON_LENGTH = 200
 
@@ -53,6 +55,12 @@ class Answer(Frozen):
         if self.agents_active:
             return "waiting"
         return "working" if self.should_continue and self.tasks_pending else "complete"
+
+
+_INCIDENTAL = frozenset(
+    {"message", "agents_details", "tasks_completed", "commits_made", "next_action"}
+)
+"""What decides nothing: where its value does not fit, the answer is read without it."""
 
 
 class ProbeResult(Frozen):
@@ -176,8 +184,26 @@ def _answer(text: str, nonce: str, *, may_omit_nonce: bool) -> Answer:
         document = loads(text.encode())
         if document.pop("nonce", nonce if may_omit_nonce else None) != nonce:
             raise BadAnswer("the answer does not carry the nonce of this probe")
-        return Answer.model_validate_json(json.dumps(document))
+        if len(document) > _MOST_KEYS:
+            raise BadAnswer(f"the answer has more than {_MOST_KEYS} keys")
+        return _read_fields(document)
     except ValidationError as error:
         raise BadAnswer(f"the answer does not fit: {first_problem(error)}") from None
     except ValueError as error:
         raise BadAnswer(error) from None
+
+
+def _read_fields(document: dict[str, Any]) -> Answer:
+    """Read the keys that are known; null is read as no key, and a status in capitals as the same word."""
+    known = {name: document.get(name) for name in Answer.model_fields}
+    known = {name: value for name, value in known.items() if value is not None}
+    if isinstance(known.get("status"), str):
+        known["status"] = known["status"].strip().lower()
+    try:
+        return Answer.model_validate_json(json.dumps(known))
+    except ValidationError as error:
+        unfit = {problem["loc"][0] if problem["loc"] else None for problem in error.errors()}
+        if not unfit <= _INCIDENTAL:
+            raise
+        kept = {name: value for name, value in known.items() if name not in unfit}
+        return Answer.model_validate_json(json.dumps(kept))

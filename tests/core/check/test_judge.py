@@ -203,26 +203,26 @@ ANSWERS: dict[str, Case] = {
         asked(answered("complete"), work=Work(rescued=1)), POLICY, "complete: rescued"),
     "complete, nothing left, no wait: nothing to do": (
         asked(answered("complete")), NO_WAIT, "complete: nothing_to_do"),
-    "complete, an open box: the round goes on": (
-        asked(answered("complete"), open_tasks=1), POLICY, "wait 30, next round"),
-    "complete, pending tasks: the round goes on": (
-        asked(answered("complete", **PENDING)), POLICY, "wait 30, next round"),
-    "complete, the output was a crash: the round goes on": (
-        asked(answered("complete"), output=said("crash")), POLICY, "wait 30, next round"),
-    "complete, the output could not be read: the round goes on": (
-        asked(answered("complete"), output=said("unknown")), POLICY, "wait 30, next round"),
-    "complete, commits were lost: the round goes on": (
-        asked(answered("complete"), work=Work(lost=2)), POLICY, "wait 30, next round"),
-    "complete, but helpers are active: read as waiting": (
-        asked(answered("complete", agents_active=True)), POLICY, "wait 30, next round"),
+    "complete, an open box, and nothing can change: timeout": (
+        asked(answered("complete"), open_tasks=1), POLICY, "timeout: no_commits"),
+    "complete, pending tasks: timeout": (
+        asked(answered("complete", **PENDING)), POLICY, "timeout: no_commits"),
+    "complete, the output was a crash: timeout": (
+        asked(answered("complete"), output=said("crash")), POLICY, "timeout: no_commits"),
+    "complete, the output could not be read: timeout": (
+        asked(answered("complete"), output=said("unknown")), POLICY, "timeout: no_commits"),
+    "complete, commits were lost: timeout": (
+        asked(answered("complete"), work=Work(lost=2)), POLICY, "timeout: no_commits"),
+    "complete, but helpers are active: read as waiting, and nothing bears it out": (
+        asked(answered("complete", agents_active=True)), POLICY, "timeout: no_commits"),
     "complete, but would go on: read as working": (
         asked(answered("complete", should_continue=True, **PENDING), uncommitted=LEFT),
-        POLICY, "wait 30, next round"),
+        POLICY, "timeout: uncommitted"),
     "complete, work left: rescue": (
         asked(answered("complete"), uncommitted=LEFT), POLICY, "rescue"),
-    "complete, something stashed: nothing to rescue, another round": (
+    "complete, something stashed: nothing to rescue": (
         asked(answered("complete"), uncommitted=Uncommitted(stashed=("2" * 40,))),
-        POLICY, "wait 30, next round"),
+        POLICY, "timeout: uncommitted"),
     "complete, work left, open boxes: rescue": (
         asked(answered("complete"), uncommitted=LEFT, open_tasks=4), POLICY, "rescue"),
     "complete, work left, pending tasks: rescue": (
@@ -239,8 +239,8 @@ ANSWERS: dict[str, Case] = {
         POLICY, "wait 30, next round"),
     "complete, work left, no wait: timeout, and nothing is committed": (
         asked(answered("complete"), uncommitted=LEFT), NO_WAIT, "timeout: uncommitted"),
-    "complete, work left, no rescue: the round goes on": (
-        asked(answered("complete"), uncommitted=LEFT), NO_RESCUE, "wait 30, next round"),
+    "complete, work left, no rescue: not asked again for one": (
+        asked(answered("complete"), uncommitted=LEFT), NO_RESCUE, "timeout: uncommitted"),
     "rescued: complete": (
         asked(answered("complete"), rescue=rescue()), POLICY, "complete: rescued"),
     "rescued, some held back: complete": (
@@ -248,18 +248,18 @@ ANSWERS: dict[str, Case] = {
         POLICY, "complete: rescued"),
     "rescued, with open boxes: complete": (
         asked(answered("complete"), rescue=rescue(), open_tasks=4), POLICY, "complete: rescued"),
-    "rescued onto a branch of its own: the round goes on": (
+    "rescued onto a branch of its own: timeout": (
         asked(answered("complete"), rescue=rescue(branch="guard/rescue/r-1"), uncommitted=LEFT),
-        POLICY, "wait 30, next round"),
-    "rescue refused: the round goes on": (
+        POLICY, "timeout: rescue_refused"),
+    "rescue refused: timeout": (
         asked(answered("complete"), rescue=rescue(0, reason="refused"), uncommitted=LEFT),
-        POLICY, "wait 30, next round"),
+        POLICY, "timeout: rescue_refused"),
     "rescue refused, last round: timeout": (
         asked(answered("complete"), rescue=rescue(0, reason="refused"), uncommitted=LEFT, **LAST),
         POLICY, "timeout: rescue_refused"),
-    "waiting: look again": (asked(answered("waiting")), POLICY, "wait 30, next round"),
-    "waiting, work left: look again": (
-        asked(answered("waiting"), uncommitted=LEFT), POLICY, "wait 30, next round"),
+    "waiting, and nothing is alive: timeout": (asked(answered("waiting")), POLICY, "timeout: no_commits"),
+    "waiting, nothing is alive, work left: timeout": (
+        asked(answered("waiting"), uncommitted=LEFT), POLICY, "timeout: uncommitted"),
     "waiting, last round: timeout": (
         asked(answered("waiting"), **LAST), POLICY, "timeout: no_commits"),
     "waiting, no wait: timeout": (asked(answered("waiting")), NO_WAIT, "timeout: no_commits"),
@@ -281,8 +281,8 @@ ANSWERS: dict[str, Case] = {
     "waiting, the agent lives and is idle, no wait: working": (
         asked(answered("waiting"), living=(living("agent", 200),)), NO_WAIT,
         "working: agent_alive"),
-    "waiting, a process that has been idle for too long: look again": (
-        asked(answered("waiting"), living=(living(idle=7200),)), POLICY, "wait 30, next round"),
+    "waiting, a process that has been idle for too long: timeout": (
+        asked(answered("waiting"), living=(living(idle=7200),)), POLICY, "timeout: no_commits"),
     "working with active helpers, an idle process: wait for it": (
         asked(answered("working", agents_active=True), living=(living(idle=200),)),
         POLICY, "wait 7000, next round"),
@@ -291,13 +291,27 @@ ANSWERS: dict[str, Case] = {
     "waiting in an earlier round, an idle process: ask again": (
         look(round=2, probes=(answered("waiting"),), living=(living(idle=200),)),
         POLICY, "probe"),
-    "working: look again": (asked(answered("working")), POLICY, "wait 30, next round"),
+    "working, and nothing is alive: timeout": (asked(answered("working")), POLICY, "timeout: no_commits"),
     "working, last round: timeout": (
         asked(answered("working"), **LAST), POLICY, "timeout: no_commits"),
     "working, work left, last round: timeout": (
         asked(answered("working"), uncommitted=LEFT, **LAST), POLICY, "timeout: uncommitted"),
     "complete and doubted, last round: timeout": (
         asked(answered("complete"), open_tasks=1, **LAST), POLICY, "timeout: no_commits"),
+    "working, and a ref has moved since it was asked: ask again": (
+        asked(answered("working"), changed_since_probe=True), POLICY, "wait 30, next round"),
+    "working, a ref has moved, last round: timeout": (
+        asked(answered("working"), changed_since_probe=True, **LAST), POLICY,
+        "timeout: no_commits"),
+    "complete, an open box, an idle process: look again": (
+        asked(answered("complete"), open_tasks=1, living=(living(idle=200),)),
+        POLICY, "wait 30, next round"),
+    "complete, work left, no rescue, an idle process: not asked again for one": (
+        asked(answered("complete"), uncommitted=LEFT, living=(living(idle=500),)),
+        NO_RESCUE, "timeout: uncommitted"),
+    "complete, work left, no rescue, the agent itself lives: look again": (
+        asked(answered("complete"), uncommitted=LEFT, living=(living("agent", 200),)),
+        NO_RESCUE, "wait 30, next round"),
     "commits since the probe: complete": (
         asked(answered("working"), work=COMMITTED), POLICY, "complete: commits"),
 }  # fmt: skip
@@ -316,6 +330,18 @@ FAILURES: dict[str, Case] = {
             asked(failed(failure), **LAST), POLICY, "timeout: no_answer")
         for failure in ("timeout", "unreadable", "crashed")
     },
+    "unreadable twice: not asked a third time": (
+        asked(failed("unreadable"), failed("unreadable"), round=2), POLICY, "timeout: no_answer"),
+    "unreadable, then no answer in time, then unreadable: not asked again": (
+        asked(failed("unreadable"), failed("timeout"), failed("unreadable"), round=3),
+        POLICY, "timeout: no_answer"),
+    "no answer in time, then unreadable: asked once more": (
+        asked(failed("timeout"), failed("unreadable"), round=2), POLICY, "wait 30, next round"),
+    "unreadable, then working: timeout": (
+        asked(failed("unreadable"), answered("working"), round=2), POLICY,
+        "timeout: no_commits"),
+    "no answer in time, again and again: the service may come back": (
+        asked(failed("timeout"), failed("timeout"), round=2), POLICY, "wait 30, next round"),
     "limited: limited at once": (asked(failed("limited")), POLICY, "limited: probe_limited"),
     "overloaded, last round: limited": (
         asked(failed("overloaded"), **LAST), POLICY, "limited: outage"),
@@ -341,20 +367,28 @@ ROUNDS: dict[str, Case] = {
         look(round=2, probes=(answered("working"),)), POLICY, "probe"),
     "the last round has a probe, too": (look(round=5), POLICY, "probe"),
     "more rounds than before, if the setting says so": (
-        asked(answered("working"), **LAST), Policy(max_probes=6), "wait 30, next round"),
+        asked(failed("overloaded"), **LAST), Policy(max_probes=6), "wait 30, next round"),
     "fewer rounds, if the setting says so": (
         asked(answered("working"), round=3), Policy(max_probes=3), "timeout: no_commits"),
     "the interval is a setting": (
-        asked(answered("working")), Policy(probe_interval_seconds=7), "wait 7, next round"),
+        asked(failed("timeout")), Policy(probe_interval_seconds=7), "wait 7, next round"),
     "no probe, but perhaps a commit lands: another round": (
         look(agent_ended=False), NO_PROBE, "wait 30, next round"),
     "no probe, and the agent has ended: at once": (look(), NO_PROBE, "timeout: no_commits"),
     "no probe, the agent has ended, work left: at once": (
         look(uncommitted=LEFT), NO_PROBE, "timeout: uncommitted"),
-    "no probe, the agent has ended, an idle process lives: another round": (
-        look(living=(living(idle=500),)), NO_PROBE, "wait 30, next round"),
+    "no probe, the agent has ended, an idle process lives: at once": (
+        look(living=(living(idle=500),)), NO_PROBE, "timeout: no_commits"),
     "nobody to ask, and the agent has ended: at once": (
         look(can_ask=False), POLICY, "timeout: no_commits"),
+    "nobody to ask, an idle server that the agent left: at once": (
+        look(can_ask=False, living=(living(idle=500),)), POLICY, "timeout: no_commits"),
+    "nobody to ask, an idle server, and nobody saw the agent end: at once": (
+        look(can_ask=False, agent_ended=False, living=(living(idle=500),)), POLICY,
+        "timeout: no_commits"),
+    "nobody to ask, and the agent itself is idle: another round": (
+        look(can_ask=False, agent_ended=False, living=(living("agent", 500),)), POLICY,
+        "wait 30, next round"),
     "nobody to ask, and nobody saw the agent end: another round": (
         look(can_ask=False, agent_ended=False), POLICY, "wait 30, next round"),
     "nobody to ask, last round: timeout": (
@@ -428,7 +462,14 @@ DETAILS = {
     "make, cc at work": look(living=(living(), living(name="cc"), living(idle=500, name="vite"))),
     "ann is alive without progress for 150 min": look(living=(living("member", 9000, "ann"),)),
     "ask the session, probe 3 of 5": look(probes=(answered("working"),) * 2, round=3),
-    "round 1 of 5: no new commits, and the session says waiting": asked(answered("waiting")),
+    "round 1 of 5: no new commits, and the session says waiting": asked(
+        answered("waiting"), changed_since_probe=True),
+    "the agent says it is done, and nothing was left; it claims 7 commits, and git has 0": asked(
+        answered("complete", commits_made=7)),
+    "no new commits, and the session says working; it claims 1 commit, and git has 0": asked(
+        answered("working", commits_made=1)),
+    "no commits, and work was left uncommitted; it claims 7 commits, and git has 0": asked(
+        answered("working", commits_made=7), uncommitted=LEFT),
     "round 1 of 5: the probe failed: unreadable": asked(failed("unreadable")),
     "the session waits for helpers, and make is alive, idle for 5 min": asked(
         answered("waiting"), living=(living(idle=300),)),

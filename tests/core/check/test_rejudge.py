@@ -45,10 +45,15 @@ def made(*looks: Evidence, policy: Policy | None = None, **different: Any) -> Ch
 
 
 def rounds(*answers: str) -> list[Evidence]:
-    """The looks of a check in which every round had one probe."""
+    """The looks of a check in which every round had one probe, and a ref moved after each."""
     probes = tuple(answered(one) for one in answers)  # type: ignore[arg-type]
     return [
-        look(round=number, probed=asked, probes=probes[: number - (not asked)])
+        look(
+            round=number,
+            probed=asked,
+            probes=probes[: number - (not asked)],
+            changed_since_probe=asked,
+        )
         for number in range(1, len(probes) + 1)
         for asked in (False, True)
     ]

@@ -74,6 +74,32 @@ def test_an_answer_is_found(text: str) -> None:
     assert extract_answer(text.encode(), NONCE).status == "complete"
 
 
+PASSED_OVER: dict[str, tuple[str, Answer]] = {
+    "a key of its own": (document(confidence=1, notes={"a": [1]}), Answer(status="complete")),
+    "capitals": (document("Complete"), Answer(status="complete")),
+    "capitals and space": (document(" WORKING\n"), Answer(status="working")),
+    "null everywhere": (document("waiting", **dict.fromkeys(FULL)), Answer(status="waiting")),
+    "a number for a message": (document(message=7), Answer(status="complete")),
+    "a fraction of a commit": (document(commits_made=1.5), Answer(status="complete")),
+    "less than no commits": (document(commits_made=-1), Answer(status="complete")),
+    "a number beyond all numbers": (
+        document(commits_made=0).replace(" 0", " 1e999"), Answer(status="complete")),
+    "a word for commits": (document(commits_made="7"), Answer(status="complete")),
+    "a text for the tasks that are done": (
+        document(tasks_completed="all", message="m"), Answer(status="complete", message="m")),
+    "a message that is too long": (
+        document(message="m" * 4097, commits_made=7), Answer(status="complete", commits_made=7)),
+    "beside a field that decides": (
+        document(message=1, tasks_pending=["1.3"], should_continue=True),
+        Answer(status="complete", tasks_pending=("1.3",), should_continue=True)),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("text", "answer"), PASSED_OVER.values(), ids=PASSED_OVER)
+def test_what_decides_nothing_is_passed_over(text: str, answer: Answer) -> None:
+    assert extract_answer(text.encode(), NONCE) == answer
+
+
 REFUSED: dict[str, tuple[str | bytes, str]] = {
     "nothing": ("", "no JSON object"),
     "prose": ("All done, everything is complete!", "no JSON object"),
@@ -88,21 +114,18 @@ REFUSED: dict[str, tuple[str | bytes, str]] = {
     "a nonce that is a list": (f'{{"nonce":["{NONCE}"],"status":"complete"}}', "nonce of this"),
     "an answer inside another object": (f'{{"result":{document()}}}', "nonce of this probe"),
     "a status of its own": (document("done"), "status"),
+    "null for the status": (f'{{"nonce":"{NONCE}","status":null}}', "status: Field required"),
+    "a status with more words": (document("complete, I think"), "status"),
+    "101 keys": (document(**{f"key{n}": n for n in range(100)}), "more than 100 keys"),
     "no status": (f'{{"nonce":"{NONCE}"}}', "status: Field required"),
-    "a key of its own": (document(confidence=1), "confidence: Extra inputs"),
     "a word for true": (document(agents_active="true"), "agents_active"),
     "a number for true": (document(agents_active=1), "agents_active"),
-    "null for a text": (document(message=None), "message"),
     "a text for a list": (document(tasks_pending="1.3"), "tasks_pending"),
-    "a fraction of a commit": (document(commits_made=1.5), "commits_made"),
-    "less than no commits": (document(commits_made=-1), "commits_made"),
     "too many tasks": (document(tasks_pending=["t"] * 501), "tasks_pending"),
     "a task that is too long": (document(tasks_pending=["t" * 513]), "tasks_pending.0"),
-    "a message that is too long": (document(message="m" * 4097), "message"),
     "a key twice": (f'{{"nonce":"{NONCE}","status":"working","status":"complete"}}', "twice"),
     "the nonce twice": (f'{{"nonce":"{OTHER}","status":"complete","nonce":"{NONCE}"}}', "twice"),
     "NaN": (f'{{"nonce":"{NONCE}","status":"complete","commits_made":NaN}}', "no JSON object"),
-    "a number beyond all numbers": (document(commits_made=0).replace(" 0", " 1e999"), ""),
     "half a surrogate pair": (document(message="@").replace("@", "\\ud800"), ""),
     "a comma too many": (document().replace("}", ",}"), ""),
     "single quotes": (document().replace('"', "'"), "no JSON object"),
@@ -126,9 +149,9 @@ def test_refused(text: str | bytes, said: str) -> None:
 
 
 def test_a_reason_is_one_short_harmless_line() -> None:
-    fields: dict[str, Any] = {"\x1b[2J\n" + "k" * 100_000: 1}
+    status = "\x1b[2J\n" + "k" * 100_000
     with pytest.raises(BadAnswer) as caught:
-        extract_answer(document(**fields).encode(), NONCE)
+        extract_answer(document(status).encode(), NONCE)
     said = str(caught.value)
     assert len(said) <= 201
     assert said.isprintable()
