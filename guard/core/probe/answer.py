@@ -2,7 +2,7 @@
 
 An answer is never repaired: a repaired answer can turn "not done" into "done". What decides nothing is passed over: keys that
 guard does not know, nulls, capitals in the status, and values that do not fit where only people read them. The question carries
-a nonce that the answer repeats, so that an old answer, or one quoted from a file, is not taken for this one. For the same reason
+a nonce that the answer repeats, so that an old answer, or one quoted from a file, is not taken for this one. For this reason
 the question shows no example: a program that echoes its input would answer it.
 """
 
@@ -195,10 +195,11 @@ def _answer(text: str, nonce: str, *, may_omit_nonce: bool) -> Answer:
 
 def _read_fields(document: dict[str, Any]) -> Answer:
     """Read the keys that are known; null is read as no key, and a status in capitals as the same word."""
-    known = {name: document.get(name) for name in Answer.model_fields}
-    known = {name: value for name, value in known.items() if value is not None}
-    if isinstance(known.get("status"), str):
-        known["status"] = known["status"].strip().lower()
+    names = Answer.model_fields.keys() & document.keys()
+    known = {name: document[name] for name in names if document[name] is not None}
+    status = known.get("status")
+    if isinstance(status, str):
+        known["status"] = status.strip().lower()
     try:
         return Answer.model_validate_json(json.dumps(known))
     except ValidationError as error:

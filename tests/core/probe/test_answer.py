@@ -74,6 +74,7 @@ def test_an_answer_is_found(text: str) -> None:
     assert extract_answer(text.encode(), NONCE).status == "complete"
 
 
+MANY: dict[str, Any] = {f"key{number}": number for number in range(100)}
 PASSED_OVER: dict[str, tuple[str, Answer]] = {
     "a key of its own": (document(confidence=1, notes={"a": [1]}), Answer(status="complete")),
     "capitals": (document("Complete"), Answer(status="complete")),
@@ -116,7 +117,7 @@ REFUSED: dict[str, tuple[str | bytes, str]] = {
     "a status of its own": (document("done"), "status"),
     "null for the status": (f'{{"nonce":"{NONCE}","status":null}}', "status: Field required"),
     "a status with more words": (document("complete, I think"), "status"),
-    "101 keys": (document(**{f"key{n}": n for n in range(100)}), "more than 100 keys"),
+    "101 keys": (document(**MANY), "more than 100 keys"),
     "no status": (f'{{"nonce":"{NONCE}"}}', "status: Field required"),
     "a word for true": (document(agents_active="true"), "agents_active"),
     "a number for true": (document(agents_active=1), "agents_active"),
