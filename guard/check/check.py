@@ -138,7 +138,7 @@ class Check:
     def _gather(self) -> Evidence:
         subject, baseline, git = self.subject, self.subject.baseline, self.subject.git
         self._stamp = head_and_refs_stamp(subject.repository)
-        self._history = read_history(git, baseline, subject.other_refs())
+        self._history = read_history(git, baseline, subject.other_refs(), subject.noted_commits())
         work = count_work(self._history)
         self._found = left_by_iteration(git, baseline, aside=self._found.aside, away=self._away)
         self._away = ()  # From the first look on this guard is watching.

@@ -195,6 +195,7 @@ class Leftovers:
     def _commits(self) -> tuple[CommitLine, ...]:
         # Those with work in them, the newest first; a program may mark its own as guard does.
         subject = self.subject
-        facts = read_history(subject.git, subject.baseline, subject.other_refs())
+        others, noted = subject.other_refs(), subject.noted_commits()
+        facts = read_history(subject.git, subject.baseline, others, noted)
         unmarked = {oid: commit._replace(rescued=False) for oid, commit in facts.commits.items()}
         return count_work(replace(facts, commits=unmarked)).commits

@@ -13,6 +13,7 @@ from guard.context.invocation import Invocation
 from guard.core.check.evidence import Cutoff
 from guard.core.classify import Classification
 from guard.core.config.settings import Settings
+from guard.core.hooks.git.state import COMMITS
 from guard.core.iteration.baseline import Baseline
 from guard.git.locate import Repository
 from guard.git.reader import RepositoryReader
@@ -92,6 +93,11 @@ class CheckSubject:
         if since is None:
             return frozenset()
         return refs_of_others(self.guard, self.repository, since)
+
+    def noted_commits(self) -> frozenset[str]:
+        """Return the commits that guard's hook in git noted in this work tree."""
+        view = self.guard.store.view(COMMITS, self.guard.worktree_key)
+        return view.known_oids() if view is not None else frozenset()
 
     def question(self, most_seconds: float = inf, topic: "Topic | None" = None) -> "ProbeQuestion":
         from guard.probe.base import ProbeQuestion

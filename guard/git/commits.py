@@ -12,7 +12,7 @@ from guard.git.reader import RepositoryReader
 
 RESCUE_TRAILER = "Guard-Rescue"
 _FIELDS = (
-    *("%H", "%T", "%P", "%at", "%ct", "%ae", "%<(200,trunc)%s"),
+    *("%H", "%T", "%P", "%at", "%ct", "%ae", "%ce", "%<(200,trunc)%s"),
     f"%(trailers:key={RESCUE_TRAILER},valueonly)",
 )
 _FORMAT = "".join(f"{field}%x00" for field in _FIELDS)
@@ -64,7 +64,7 @@ def _commits(answer: bytes) -> Iterator[tuple[bool, Commit]]:
     # NUL.
     fields = iter(answer.split(b"\0"))
     while len(record := list(islice(fields, len(_FIELDS)))) == len(_FIELDS):
-        first, tree, parents, authored, committed, email, subject, trailer = record
+        first, tree, parents, authored, committed, email, committer, subject, trailer = record
         mark, _, oid = first.strip().rpartition(b"\n")
         yield (
             mark.startswith(b"commit -"),
@@ -77,6 +77,7 @@ def _commits(answer: bytes) -> Iterator[tuple[bool, Commit]]:
                 mark=trailer.decode(errors="replace").strip(),
                 author=(email.decode(errors="replace"), int(authored or 0)),
                 committed=int(committed or 0),
+                committer=committer.decode(errors="replace"),
             ),
         )
 

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from guard.core.base.text import plural
 from guard.core.iteration.baseline import Baseline
-from guard.core.work.history import Commit, History, foreign_commits
+from guard.core.work.history import Commit, History, foreign_commits, reachable_from
 from guard.errors import RepositoryProblem
 from guard.git import reflogs
 from guard.git.commits import (
@@ -36,13 +36,20 @@ _MOST_OLD = 20_000
 _MOST_COMPARED = 500
 
 
-def read_history(git: RepositoryReader, baseline: Baseline, others: Container[str] = ()) -> History:
+def read_history(
+    git: RepositoryReader,
+    baseline: Baseline,
+    others: Container[str] = (),
+    noted: frozenset[str] = frozenset(),
+) -> History:
     """Read all that counting needs to know of what happened since the baseline.
 
     `others` are the HEADs and branches of work trees in which iterations of their own are under way: what they did is theirs.
+    `noted` are commits that guard's hook in git saw being made here.
     """
-    since = _Since(git, baseline, read_refs(git), others)
+    since = _Since(git, baseline, read_refs(git), others, noted)
     facts = since.facts()
+    since.warn_of_unknown_origin(facts)
     facts = compare_suspects(since.git, _with_own_rescues(facts, baseline), since.before)
     foreign = foreign_commits(facts)
     own = [commit for oid, commit in facts.commits.items() if oid not in foreign]
@@ -132,7 +139,14 @@ class _Since:
     baseline: Baseline
     now: Refs
     others: Container[str] = ()
+    noted: frozenset[str] = frozenset()
     warnings: list[str] = field(default_factory=list)
+    made: frozenset[str] = frozenset()
+    """Commits that a trace shows as made in this repository, in whichever work tree."""
+    sent: set[str] = field(default_factory=set)
+    """Commits that were pushed from here."""
+    silent: bool = False
+    """Whether a remote-tracking ref has no reflog, of which the warnings tell."""
 
     def __post_init__(self) -> None:
         baseline, now = self.baseline, self.now
@@ -159,7 +173,9 @@ class _Since:
         theirs = {name: names[name] for name in names if name in self.others and name != now.branch}
         new = self._read_new(_set(*names.values(), now.head) - self.known)
         moves = self._moves()
-        made = moves.list_made_here()
+        self.made = _made_oids(moves.all()) | self.noted
+        made = moves.list_made_here() | self.noted
+        fetched = frozenset(self._list_fetched(moves.all(), new))
         return History(
             before_head=baseline.head,
             before_branch=baseline.branch,
@@ -169,8 +185,9 @@ class _Since:
             names={name: oid for name, oid in names.items() if name not in theirs},
             commits=new.commits,
             around=new.around,
-            fetched=frozenset(self._list_fetched(moves.all(), new)),
+            fetched=fetched,
             beside=frozenset({*theirs.values(), *(move.new for move in moves.theirs)}),
+            strange=frozenset(self._list_strange(new, moves, fetched)),
             made_here=made,
             taken_over=frozenset(
                 move.new for move in moves.all() if move.is_by(reflogs.TAKEN_OVER)
@@ -259,11 +276,43 @@ class _Since:
                 continue
             since = self._moves_since_baseline(name)
             yield from (move.new for move in since if move.is_by(reflogs.FETCHED))
-            brought -= {move.new for move in since if not move.is_by(reflogs.FETCHED)}
-            silent = not since and oid in new.commits and oid not in brought
-            if silent and not name.endswith("/HEAD"):
+            self.sent |= {move.new for move in since if not move.is_by(reflogs.FETCHED)}
+            is_silent = not since and oid in new.commits and oid not in brought - self.sent
+            if is_silent and not name.endswith("/HEAD"):
+                self.silent = True
                 self.warnings.append(f"{name} has no reflog: guard counts pulled commits as new")
-        yield from brought
+        yield from brought - self.sent
+
+    def _list_strange(
+        self, new: CommitList, moves: _Moves, fetched: frozenset[str]
+    ) -> Iterator[str]:
+        """The commits that a reflog shows as arrived and none as made here, of a committer who did nothing else here."""
+        if self.baseline.revision is not None:
+            return
+        found = moves.all()
+        arrived = reachable_from((move.new for move in found), new.commits) - self.made
+        arrived -= reachable_from(fetched, new.commits)
+        if not arrived:
+            return
+        people = {move.email for move in found if not move.is_by(reflogs.FORWARDED)}
+        people |= {self.git.line("config", "user.email") or ""}
+        for oid in arrived:
+            commit = new.commits[oid]
+            if not commit.rescued and commit.committer not in people:
+                yield oid
+
+    def warn_of_unknown_origin(self, facts: History) -> None:
+        """Warn of commits that count though nothing tells where they were made."""
+        if self.baseline.revision is not None or self.silent:
+            return
+        sure = foreign_commits(facts) | self.made | reachable_from(self.sent, facts.commits)
+        unsure = [
+            oid for oid, commit in facts.commits.items() if oid not in sure and not commit.rescued
+        ]
+        if unsure:
+            self.warnings.append(
+                f"nothing tells where {plural(len(unsure), 'new commit')} came from: counted as the agent's"
+            )
 
     def _list_removed(self, new: CommitList, moves: _Moves) -> tuple[Commit, ...]:
         """Commits that the branches of the baseline had, and that no ref has now; without those that others moved."""

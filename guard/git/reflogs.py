@@ -18,7 +18,7 @@ from guard.git.reader import RepositoryReader
 
 _MOST_ENTRIES = 50
 _NAMES = ("-r", "-z", "--name-only")
-_LINE = re.compile(rb"([0-9a-f]{40,64}) ([0-9a-f]{40,64}) [^\t]*(?:\t(.*))?")
+_LINE = re.compile(rb"([0-9a-f]{40,64}) ([0-9a-f]{40,64}) [^\t]*?(?:<([^>\t]*)>[^\t]*)?(?:\t(.*))?")
 MADE = re.compile(
     r"(?:commit(?: \([\w-]+\))?|cherry-pick|revert|am|rebase): "
     r"|(?:rebase|pull)\b.*?\((?:pick|reword|edit|squash|fixup|continue|merge)\)"
@@ -33,10 +33,10 @@ FETCHED = re.compile(r"(?:fetch|pull|remote update)\b")
 _FROM_ELSEWHERE = r"(?:pull\b(?!(?: -\S+)* \.(?:\s|:))|merge FETCH_HEAD\b)"
 """`git pull . BRANCH` brings nothing that was not here."""
 FORWARDED = re.compile(
-    rf"fetch\b|{_FROM_ELSEWHERE}.*: Fast-forward|pull\b.*(?:\(start\))?: checkout "
+    rf"fetch\b|push$|{_FROM_ELSEWHERE}.*: Fast-forward|pull\b.*(?:\(start\))?: checkout "
     r"|(?:reset|checkout|branch): .*\bFETCH_HEAD$"
 )
-"""Of a local ref: it was moved to what had been fetched."""
+"""Of a local ref: it was moved to what had been fetched, or to what another repository pushed."""
 PULLED_MERGE = re.compile(rf"{_FROM_ELSEWHERE}.*: Merge made by")
 """Of a local ref: it merges what had been fetched."""
 
@@ -47,6 +47,8 @@ class Move(NamedTuple):
     old: str
     new: str
     words: str
+    email: str = ""
+    """Of whoever moved it."""
 
     @property
     def step(self) -> tuple[str, str]:
@@ -107,21 +109,25 @@ def moves_after(moves: Sequence[Move], starts: Container[str | None]) -> list[Mo
 def _parse(data: bytes) -> list[Move]:
     found = (_LINE.fullmatch(line) for line in data.split(b"\n"))
     return [
-        Move(line[1].decode(), line[2].decode(), (line[3] or b"").decode(errors="replace"))
+        Move(line[1].decode(), line[2].decode(), _text(line[4]), _text(line[3]))
         for line in found
         if line
     ]
 
 
+def _text(data: bytes | None) -> str:
+    return (data or b"").decode(errors="replace")
+
+
 def read_moves_by_git(git: RepositoryReader, name: str) -> list[Move]:
     # Git lists the newest first, and not where a move began.
-    words = ("log", "--walk-reflogs", "--no-show-signature", "--format=%H%x00%gs")
+    words = ("log", "--walk-reflogs", "--no-show-signature", "--format=%H%x00%ge%x00%gs")
     answer = git.ask(*words, "--end-of-options", os.fsdecode(unspell(name)), "--", codes=(0, 128))
     moves: list[Move] = []
     for line in reversed(answer.splitlines()):
-        oid, _, subject = line.partition(b"\0")
+        oid, email, subject = line.split(b"\0", 2)
         old = moves[-1].new if moves else ""
-        moves.append(Move(old, oid.decode(), subject.decode(errors="replace")))
+        moves.append(Move(old, oid.decode(), _text(subject), _text(email)))
     return moves
 
 

@@ -1,4 +1,4 @@
-"""Commits from elsewhere: fetched ones are not the agent's, pushed ones are."""
+"""Commits from elsewhere: what was fetched, pushed in or unbundled is not the agent's; what the agent pushed is."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -6,9 +6,12 @@ from typing import Any
 
 import pytest
 
-from guard.core.work.count import Work
+from guard.core.work.count import Work, count_work
+from guard.git.history import read_history
 from tests.support import commit, git, write
-from tests.support.baselines import taken, work_since
+from tests.support.baselines import reader, taken, work_since
+
+Act = Callable[[Path, Path], None]
 
 
 @pytest.fixture
@@ -189,13 +192,76 @@ def local_pull(project: Path, upstream: Path) -> None:
     git(project, "pull", "-q", "--ff-only", ".", "work")
 
 
+def pushed_in(project: Path, upstream: Path) -> None:
+    five(upstream)
+    git(upstream, "push", "-q", str(project), "HEAD:refs/heads/theirs")
+
+
+def pushed_in_and_merged(project: Path, upstream: Path) -> None:
+    pushed_in(project, upstream)
+    git(project, "merge", "-q", "theirs")
+    git(project, "branch", "-q", "-d", "theirs")
+
+
+def pushed_to_checked_out(project: Path, upstream: Path) -> None:
+    git(project, "config", "receive.denyCurrentBranch", "updateInstead")
+    five(upstream)
+    git(upstream, "push", "-q", str(project), "HEAD:main")
+
+
+def pushed_beside(project: Path, upstream: Path) -> None:
+    commit(project, "mine.txt")
+    pushed_in(project, upstream)
+    git(project, "merge", "-q", "--no-edit", "theirs")
+
+
+def unbundled(*words: str) -> Act:
+    """Take five commits out of a bundle, for which no ref and no FETCH_HEAD stands, and make a ref lead to them."""
+
+    def act(project: Path, upstream: Path) -> None:
+        five(upstream)
+        git(upstream, "bundle", "create", "-q", "../theirs", "main")
+        git(project, "bundle", "unbundle", "../theirs")
+        git(project, *words, git(upstream, "rev-parse", "main").strip())
+
+    return act
+
+
+def pulled_bundle(project: Path, upstream: Path) -> None:
+    five(upstream)
+    git(upstream, "bundle", "create", "-q", "../theirs", "main")
+    git(project, "pull", "-q", "--ff-only", "../theirs", "main")
+
+
+def fetch_and_merge_id(project: Path, upstream: Path) -> None:
+    five(upstream)
+    git(project, "fetch", "-q", str(upstream), "main")
+    git(project, "merge", "-q", git(upstream, "rev-parse", "main").strip())
+    git(project, "remote", "remove", "origin")
+    (project / ".git/FETCH_HEAD").unlink()
+
+
+def fetch_elsewhere(project: Path, upstream: Path) -> None:
+    five(upstream)
+    wanted = "+refs/heads/*:refs/imported/*"
+    git(project, "fetch", "-q", "--no-write-fetch-head", str(upstream), wanted)
+    git(project, "merge", "-q", "refs/imported/main")
+
+
+def merged_from_work_tree(project: Path, upstream: Path) -> None:
+    git(project, "worktree", "add", "-q", "../linked", "-b", "work")
+    commit(project.parent / "linked", "mine.txt")
+    git(project, "merge", "-q", "work")
+    git(project, "worktree", "remove", "../linked")
+    git(project, "branch", "-q", "-d", "work")
+
+
 def pull_then_revert_mine(project: Path, upstream: Path) -> None:
     fast_forward(project, upstream)
     commit(project, "mine.txt")
     git(project, "revert", "--no-edit", "HEAD")
 
 
-Act = Callable[[Path, Path], None]
 STORIES: dict[str, tuple[Act, dict[str, Any]]] = {
     "five pulled by fast-forward": (fast_forward, {"imported": 5}),
     "five fetched and merged by fast-forward": (fetch_and_merge, {"imported": 5}),
@@ -233,7 +299,40 @@ STORIES: dict[str, tuple[Act, dict[str, Any]]] = {
     "a fork brought up to date": (fork_in_sync, {"imported": 5}),
     "fetched and left there": (fetched_only, {}),
     "a tag fetched": (tags_fetched, {"imported": 5}),
-    "an own branch pulled from here": (local_pull, {"new_commits": 1}),
+    "an own branch pulled from here": (
+        local_pull,
+        {
+            "new_commits": 1,
+            "warnings": ("nothing tells where 1 new commit came from: counted as the agent's",),
+        },
+    ),
+    "five pushed in to a new branch": (pushed_in, {"imported": 5}),
+    "five pushed in and merged": (pushed_in_and_merged, {"imported": 5}),
+    "five pushed in to the branch that is checked out": (pushed_to_checked_out, {"imported": 5}),
+    "one commit, five pushed in beside and merged": (
+        pushed_beside,
+        {"new_commits": 1, "imported": 5, "merges": 1},
+    ),
+    "five unbundled and merged by id": (unbundled("merge", "-q"), {"imported": 5}),
+    "five unbundled and the branch set to them": (
+        unbundled("reset", "-q", "--hard"),
+        {"imported": 5},
+    ),
+    "five unbundled and the ref moved": (
+        unbundled("update-ref", "refs/heads/main"),
+        {"imported": 5},
+    ),
+    "five unbundled on a branch of their own": (unbundled("branch", "theirs"), {"imported": 5}),
+    "five pulled from a bundle": (pulled_bundle, {"imported": 5}),
+    "five fetched by path and merged by id, fetched again": (fetch_and_merge_id, {"imported": 5}),
+    "five fetched into refs of their own and merged": (fetch_elsewhere, {"imported": 5}),
+    "one commit of an own work tree that is gone": (
+        merged_from_work_tree,
+        {
+            "new_commits": 1,
+            "warnings": ("nothing tells where 1 new commit came from: counted as the agent's",),
+        },
+    ),
     "a revert of one's own after a pull": (
         pull_then_revert_mine,
         {"new_commits": 2, "imported": 5, "net_change": False},
@@ -247,9 +346,9 @@ def test_after(act: Act, found: dict[str, Any], repository: Path, upstream: Path
     baseline = taken(repository)
     act(repository, upstream)
     work = work_since(baseline, repository)
-    expected = dict.fromkeys(NAMES, 0) | {"net_change": found.get("new_commits", 0) > 0} | found
+    expected = dict.fromkeys(NAMES, 0) | {"net_change": found.get("new_commits", 0) > 0}
+    expected |= {"warnings": (), **found}
     assert {name: getattr(work, name) for name in expected} == expected
-    assert work.warnings == ()
 
 
 def without_reflogs(repository: Path) -> None:
@@ -306,3 +405,22 @@ def test_a_change_that_moved_within_its_file_is_the_same(repository: Path, upstr
     git(repository, "pull", "-q", "--rebase")
     work = work_since(baseline, repository)
     assert (work.new_commits, work.copies, work.rewritten, work.imported) == (0, 1, 1, 1)
+
+
+def test_a_commit_that_a_hook_noted_is_made_here(repository: Path, upstream: Path) -> None:
+    baseline = taken(repository)
+    unbundled("reset", "-q", "--hard")(repository, upstream)
+    head = git(repository, "rev-parse", "HEAD").strip()
+    work = count_work(read_history(reader(repository), baseline, noted=frozenset({head})))
+    assert (work.new_commits, work.imported) == (1, 4)
+
+
+def test_commits_of_the_same_committer_that_nothing_tells_of_count_with_a_warning(
+    repository: Path, upstream: Path
+) -> None:
+    git(upstream, "config", "user.email", "author@example.com")
+    baseline = taken(repository)
+    unbundled("merge", "-q")(repository, upstream)
+    work = work_since(baseline, repository)
+    assert (work.new_commits, work.imported) == (5, 0)
+    assert "5 new commits came from: counted as the agent's" in work.warnings[0]

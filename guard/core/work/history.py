@@ -25,6 +25,7 @@ class Commit(NamedTuple):
     author: tuple[str, int] = ("", 0)
     """Author and author date, which stay when the commit is picked, rebased or amended."""
     committed: int = 0
+    committer: str = ""
     mark: str = ""
     """The run and the iteration, from guard's trailer."""
 
@@ -59,6 +60,8 @@ class History:
     """New commits that a reflog shows as fetched; their ancestors came with them."""
     beside: frozenset[str] = frozenset()
     """Commits that iterations in other work trees had checked out; their ancestors are theirs, unless merged here."""
+    strange: frozenset[str] = frozenset()
+    """New commits that no trace shows as made here, of a committer who did nothing else here."""
     made_here: frozenset[str] = frozenset()
     """Commits that a reflog shows as made in this repository, and not by an iteration in another work tree."""
     taken_over: frozenset[str] = frozenset()
@@ -103,7 +106,7 @@ def descendants_of(targets: Container[str], commits: Commits) -> set[str]:
 
 
 def foreign_commits(history: History) -> set[str]:
-    """Return new commits that are not the agent's: fetched, or made by an iteration in another work tree."""
+    """Return new commits that are not the agent's: fetched, pushed in, or made by an iteration in another work tree."""
     # A pushed commit is on a remote branch too, and stays the agent's: only the reflog entry of a fetch or a pull makes a
     # commit foreign. Tags come with a fetch and have no reflog, so a commit that only a tag leads to must be made here.
     foreign = reachable_from(history.fetched, history.commits)
@@ -113,7 +116,7 @@ def foreign_commits(history: History) -> set[str]:
         others.append(history.head)
     foreign |= reachable_from(tags, history.commits) - reachable_from(others, history.commits)
     foreign |= reachable_from(history.beside, history.commits) - _on_own_branches(history)
-    return foreign - history.made_here
+    return (foreign | history.strange) - history.made_here
 
 
 def _on_own_branches(history: History) -> set[str]:
