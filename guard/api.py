@@ -7,15 +7,22 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from guard.context.invocation import Invocation
+from guard.context.output import LoggedOutput
 from guard.system.clock import make_clock
 
 if TYPE_CHECKING:
     from guard.core.activity.report import ActivityReport
     from guard.core.agents.events import AgentStatus, Severity
     from guard.core.agents.report import AgentReport, AgentsReport, TaskStatus
+    from guard.core.breaker.report import BreakerReport
     from guard.core.check.report import CheckReport
     from guard.core.classify import Classification
     from guard.core.iteration.baseline import Baseline
+    from guard.core.iteration.events import Status
+    from guard.core.probe.report import ProbeReport
+    from guard.core.rescue.report import RescueReport
+    from guard.core.team.change import Kind, LeftBecause
+    from guard.core.team.report import TeamReport
 
 Where = str | Path | None
 """The type of `workspace` and `repo`, which have the meaning of `--workspace` and `--repo` on the command line."""
@@ -40,7 +47,7 @@ def spawn_agent(
     from guard.agents import update as report
 
     place = report.PlaceOptions(tmux_session, tmux_socket, pid)
-    guard = _invocation(workspace, repo)
+    guard = invocation(workspace, repo)
     return report.spawn_agent(guard, task_id, agent_id, agent_type, message, place)
 
 
@@ -65,7 +72,7 @@ def update_agent_progress(
     from guard.agents.update import update_agent
 
     update = AgentUpdate(task_id, agent_id, status, message, progress, incarnation)
-    return update_agent(_invocation(workspace, repo), update, strict=strict)
+    return update_agent(invocation(workspace, repo), update, strict=strict)
 
 
 def record_finding(
@@ -83,7 +90,7 @@ def record_finding(
     from guard.agents import update as report
 
     return report.record_finding(
-        _invocation(workspace, repo),
+        invocation(workspace, repo),
         task_id,
         agent_id,
         text,
@@ -99,7 +106,7 @@ def get_real_task_status(
     """Return a task's agents and their counts, after marking agents whose session or process is gone."""
     from guard.agents.monitor import task_status
 
-    return task_status(_invocation(workspace, repo), task_id)
+    return task_status(invocation(workspace, repo), task_id)
 
 
 def kill_real_agent(
@@ -114,7 +121,7 @@ def kill_real_agent(
     """End an agent's session or process, wait until it has ended, and record the reason."""
     from guard.agents.kill import kill_agent
 
-    return kill_agent(_invocation(workspace, repo), task_id, agent_id, reason, grace)
+    return kill_agent(invocation(workspace, repo), task_id, agent_id, reason, grace)
 
 
 def agents_of(
@@ -123,7 +130,7 @@ def agents_of(
     """Return the agents of a task or of all tasks, after marking agents whose session or process is gone."""
     from guard.agents.monitor import list_agents
 
-    return list_agents(_invocation(workspace, repo), task_id)
+    return list_agents(invocation(workspace, repo), task_id)
 
 
 def assess_agent_activity(
@@ -139,7 +146,7 @@ def assess_agent_activity(
     from guard.activity.assess import assess_activity
 
     return assess_activity(
-        _invocation(workspace, repo),
+        invocation(workspace, repo),
         agent_id,
         task_id=task_id,
         lookback_minutes=lookback_minutes,
@@ -161,7 +168,7 @@ def should_send_resume(
     """
     from guard.activity.assess import decide_resume
 
-    guard = _invocation(workspace, repo)
+    guard = invocation(workspace, repo)
     decision = decide_resume(guard, agent_id, task_id=task_id, lookback_minutes=lookback_minutes)
     return decision.allowed, decision.reason
 
@@ -180,7 +187,7 @@ def generate_resume_prompt(
     from guard.resume.send import ResumeRequest, resume
 
     request = ResumeRequest(task_id, lookback_minutes, claim_task, check_activity=validate_activity)
-    return resume(_invocation(workspace, repo), agent_id, request).prompt
+    return resume(invocation(workspace, repo), agent_id, request).prompt
 
 
 def is_resumer_prompt(message: str) -> bool:
@@ -201,7 +208,7 @@ def baseline(*, workspace: Where = None, repo: Where = None) -> "Baseline":
     """Record the state of the repository at the start of an iteration, and return it."""
     from guard.iteration.begin import begin
 
-    return begin(_invocation(workspace, repo)).baseline
+    return begin(invocation(workspace, repo)).baseline
 
 
 def check(
@@ -225,7 +232,7 @@ def check(
     from guard.iteration.current import CheckTerms
 
     terms = CheckTerms(baseline, spec, agent, session, probe, wait, rescue, settings or {})
-    return check_now(_invocation(workspace, repo), terms)
+    return check_now(invocation(workspace, repo), terms)
 
 
 def run(
@@ -257,7 +264,159 @@ def run(
         agent_id=agent_id,
         max_seconds=max_time,
     )
-    return run_iteration(_invocation(workspace, repo), order)
+    return run_iteration(invocation(workspace, repo), order)
+
+
+def probe(
+    session: str | None = None,
+    *,
+    agent: str | None = None,
+    settings: Mapping[str, Any] | None = None,
+    workspace: Where = None,
+    repo: Where = None,
+) -> "ProbeReport":
+    """Ask an agent's session about its state, once, and return the answer or the reason why there is none."""
+    from guard.probe import probe_session
+
+    flags = {"completion_check.agent": agent, **(settings or {})}
+    return probe_session(invocation(workspace, repo), session, flags)
+
+
+def rescue(
+    *,
+    spec: str | None = None,
+    dry_run: bool = False,
+    on_branch: bool = False,
+    settings: Mapping[str, Any] | None = None,
+    workspace: Where = None,
+    repo: Where = None,
+) -> "RescueReport":
+    """Commit the work that the iteration left uncommitted, and return what was done.
+
+    With `on_branch` the commits go to a branch of their own; with `dry_run` nothing is committed.
+    """
+    from guard.check.verdict import rescue as rescue_now
+    from guard.iteration.current import CheckTerms
+
+    terms = CheckTerms(spec=spec, flags=settings or {})
+    return rescue_now(invocation(workspace, repo), terms, dry=dry_run, on_branch=on_branch)
+
+
+def show_breaker(*, workspace: Where = None, repo: Where = None) -> "BreakerReport":
+    """Return the state of the breaker, and whether an iteration may begin."""
+    from guard.breaker import show
+
+    return show(invocation(workspace, repo))
+
+
+def allow_iteration(
+    pid: int | None = None, *, workspace: Where = None, repo: Where = None
+) -> "BreakerReport":
+    """Return whether an iteration may begin; an open breaker's trial is claimed for this process, or for `pid`."""
+    from guard.breaker import claim_trial
+
+    return claim_trial(invocation(workspace, repo), pid or os.getpid())
+
+
+def record_iteration(
+    status: "Status",
+    reason: str = "",
+    *,
+    fingerprint: str = "",
+    denied: bool = False,
+    rescued: bool = False,
+    workspace: Where = None,
+    repo: Where = None,
+) -> "BreakerReport":
+    """Tell the breaker how an iteration of a loop of your own ended, and return its state; `run` does it by itself."""
+    from guard import breaker
+
+    guard = invocation(workspace, repo)
+    outcome = breaker.Outcome(status, reason, fingerprint, denied, rescued)
+    breaker.record_outcome(guard, outcome)
+    return breaker.show(guard)
+
+
+def trip_breaker(
+    reason: str = "tripped", *, workspace: Where = None, repo: Where = None
+) -> "BreakerReport":
+    """Open the breaker, and return its state."""
+    from guard import breaker
+
+    guard = invocation(workspace, repo)
+    breaker.trip(guard, reason)
+    return breaker.show(guard)
+
+
+def reset_breaker(
+    reason: str = "reset", *, workspace: Where = None, repo: Where = None
+) -> "BreakerReport":
+    """Close the breaker, set every count to zero, and return its state."""
+    from guard import breaker
+
+    guard = invocation(workspace, repo)
+    breaker.reset(guard, reason)
+    return breaker.show(guard)
+
+
+def spawn_teammate(
+    member: str,
+    team: str | None = None,
+    kind: "Kind" = "teammate",
+    description: str = "",
+    *,
+    lease_seconds: float | None = None,
+    session: str | None = None,
+    workspace: Where = None,
+    repo: Where = None,
+) -> "TeamReport":
+    """Count a helper of the agent, before it is started, and return the team."""
+    from guard.core.team.change import Joined
+    from guard.team import spawn_member
+
+    joined = Joined(member, kind, description, team, told_by="command")
+    return spawn_member(invocation(workspace, repo), joined, session, lease_seconds)
+
+
+def leave_team(
+    member: str,
+    because: "LeftBecause" = "ended",
+    *,
+    incarnation: int | None = None,
+    session: str | None = None,
+    workspace: Where = None,
+    repo: Where = None,
+) -> "TeamReport":
+    """Stop counting a helper, and return the team."""
+    from guard.core.team.change import MemberLeft
+    from guard.team import report_member
+
+    left = MemberLeft(member, because=because, incarnation=incarnation)
+    return report_member(invocation(workspace, repo), left, session)
+
+
+def clear_team(
+    reason: str = "", *, session: str | None = None, workspace: Where = None, repo: Where = None
+) -> "TeamReport":
+    """Stop counting all helpers, forget the team's name, and return the empty team."""
+    from guard.core.team.report import team_report
+    from guard.team import clear_session
+
+    scope, state = clear_session(invocation(workspace, repo), session, reason)
+    return team_report(scope, state, "cleared")
+
+
+def show_team(
+    *, session: str | None = None, workspace: Where = None, repo: Where = None
+) -> "TeamReport":
+    """Return the team of a session: its name, its members, and whether guard holds back a completion."""
+    from guard.core.team.report import team_report
+    from guard.hooks.ingest import ingest_hooks
+    from guard.team import team_of
+
+    guard = invocation(workspace, repo)
+    ingest_hooks(guard)
+    return team_report(*team_of(guard, session))
 
 
 def classify(
@@ -269,7 +428,8 @@ def classify(
     return classified(stdout, stderr, agent, exit_code, make_clock().now())
 
 
-def _invocation(workspace: Where, repo: Where) -> Invocation:
+def invocation(workspace: Where, repo: Where) -> Invocation:
+    """Return what a command would be given in this place; one process keeps it."""
     folder_option = os.fspath(workspace) if workspace is not None else None
     place = os.path.abspath(repo) if repo is not None else None
     try:
@@ -286,4 +446,6 @@ def _cached_invocation(workspace: str | None, repo: str | None, *_around: object
     # A process that calls often keeps what it has read, and reads only what is new. There is one invocation per process, folder
     # and environment, so that a forked child does not use what its parent has read.
     place = Path(repo) if repo is not None else None
-    return Invocation(repo=place, workspace_option=workspace, clock=make_clock())
+    return Invocation(
+        repo=place, workspace_option=workspace, clock=make_clock(), output=LoggedOutput()
+    )

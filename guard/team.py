@@ -10,9 +10,11 @@ from guard.core.base.moment import Moment
 from guard.core.base.text import shorten
 from guard.core.check.evidence import Living, TeamEvidence
 from guard.core.team import count
-from guard.core.team.change import Change, MemberLeft
-from guard.core.team.events import TeamEvent
+from guard.core.team.change import Alive, Change, Joined, MemberLeft
+from guard.core.team.events import TeamEvent, TeamMemberAlive, TeamMemberLeft
+from guard.core.team.report import RecordedAs, TeamReport, team_report
 from guard.core.team.state import TEAM, Member, Scope, TeamState
+from guard.errors import Refused
 from guard.iteration.current import Iteration, has_agent_ended, team_scope
 from guard.iteration.kept_output import helpers_in_kept_output
 from guard.store import Change as StoreChange
@@ -135,6 +137,32 @@ def team_of(guard: Invocation, session: str | None) -> tuple[Scope, TeamState | 
 
 def scope_of_member(guard: Invocation, session: str | None, member: str) -> Scope:
     return find_scope(guard.store, team_scope(guard, session), member)
+
+
+def spawn_member(
+    guard: Invocation, joined: Joined, session: str | None, lease: float | None = None
+) -> TeamReport:
+    """Count a helper, before it is started; return the team with it."""
+    scope = team_scope(guard, session)
+    recorded = record_change(guard, scope, joined, lease)
+    return team_report(scope, recorded.state, "joined", joined.member)
+
+
+def report_member(guard: Invocation, change: MemberLeft | Alive, session: str | None) -> TeamReport:
+    """Record that a helper left or is alive; return the team after it. Raises `Refused` for an unknown helper."""
+    scope = scope_of_member(guard, session, change.member)
+    recorded = record_change(guard, scope, change)
+    if recorded.state is None or recorded.state.member(change.member) is None:
+        raise Refused(
+            f"the team has no member {shorten(change.member, 80)}",
+            "add it with `guard team spawn`; `guard team show` lists the members",
+        )
+    kind = TeamMemberLeft if isinstance(change, MemberLeft) else TeamMemberAlive
+    word: RecordedAs = "left" if isinstance(change, MemberLeft) else "alive"
+    changed = any(
+        isinstance(event, kind) and event.member == change.member for event in recorded.events
+    )
+    return team_report(scope, recorded.state, word if changed else "late", change.member)
 
 
 @dataclass(frozen=True)

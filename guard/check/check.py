@@ -123,7 +123,7 @@ class Check:
         if not self._looks:
             self._finish_rescues()
         self._record_news()
-        return self._gather()
+        return self.gather()
 
     def _finish_rescues(self) -> None:
         from guard.rescue import mend_killed_rescue
@@ -135,7 +135,8 @@ class Check:
         ingest_hooks(self.subject.guard)
         self.team.record_end_of_host()
 
-    def _gather(self) -> Evidence:
+    def gather(self) -> Evidence:
+        """Look at the work tree, the processes and the team; this writes nothing."""
         subject, baseline, git = self.subject, self.subject.baseline, self.subject.git
         self._stamp = head_and_refs_stamp(subject.repository)
         self._history = read_history(git, baseline, subject.other_refs(), subject.noted_commits())

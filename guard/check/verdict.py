@@ -12,13 +12,16 @@ from guard.check.record import Feeds, record, record_rescue
 from guard.check.subject import CheckSubject
 from guard.context.invocation import Invocation
 from guard.context.workspace import refuse_damaged_index
-from guard.core.check.evidence import Cutoff
+from guard.core.check.evidence import Cutoff, Evidence
 from guard.core.check.judge import Verdict
 from guard.core.check.last_check import LastCheck
 from guard.core.check.report import CheckReport, CheckResult, check_report
 from guard.core.classify import Classification
 from guard.core.iteration.events import BaselineSnapshotLost
+from guard.core.work.leftovers import Uncommitted, find_leftovers
 from guard.errors import GuardError, RepositoryProblem, StateProblem
+from guard.git.dirty import read_dirty
+from guard.git.reader import RepositoryReader
 from guard.git.run import limit_git
 from guard.hooks.git.commits import find_missed_commits
 from guard.iteration.attribution import Away
@@ -111,6 +114,21 @@ def stop(
         result = check.end_as(Verdict("interrupted", "stopped", f"stopped by {by}"))
         record(check, result, "always")
         return _report(check.subject, result)
+
+
+def look(guard: Invocation, terms: CheckTerms) -> Evidence:
+    """Return what can be seen of the newest iteration now; nothing is asked, saved or recorded."""
+    iteration = current_iteration(guard, terms)
+    seen = Observation.afterwards(guard, iteration)
+    with _prepare(guard, iteration, terms, seen) as check:
+        return check.gather()
+
+
+def look_without_baseline(guard: Invocation) -> Uncommitted:
+    """Return all that is uncommitted in the work tree."""
+    limit = guard.config.settings.completion_check.git_timeout_seconds
+    dirty = read_dirty(RepositoryReader(guard.repository, guard.environ, limit))
+    return find_leftovers((), dirty.files, ())
 
 
 @saves_before_abort

@@ -7,7 +7,6 @@ from guard.context.invocation import Invocation
 from guard.context.output import prints_report
 from guard.core.base.text import escape
 from guard.core.probe.report import ProbeReport
-from guard.errors import WrongUsage
 
 _FAILED, _LIMITED = 15, 13
 
@@ -35,8 +34,7 @@ def command(
 
     Exit code 0 if the agent answers; 13 at a usage limit, with retry_at; 15 if there is no answer, with the reason.
     """
-    from guard.probe import ask
-    from guard.probe.base import ProbeQuestion
+    from guard.probe import probe_session
 
     flags = {
         "completion_check.agent": agent or ("command" if probe_command else None),
@@ -44,25 +42,7 @@ def command(
         "completion_check.probe_timeout_seconds": probe_timeout,
         "completion_check.probe_model": model,
     }
-    settings = guard.settings(None, flags).completion_check
-    if not settings.agent:
-        raise WrongUsage(
-            "no agent to ask is known", "name it with --agent, or set completion_check.agent"
-        )
-    result = ask(
-        ProbeQuestion(
-            agent=settings.agent,
-            cwd=guard.repository.root,
-            time_limit=settings.probe_timeout_seconds,
-            environ=guard.environ,
-            now=guard.clock.now(),
-            session=session,
-            command=settings.probe_command or None,
-            model=settings.probe_model or None,
-        )
-    )
-    reading = result.answer.reading() if result.answer else None
-    report = ProbeReport(**dict(result), reading=reading)
+    report = probe_session(guard, session, flags)
     guard.output.verdict(report, form, _text)
     return 0 if report.answer else _LIMITED if report.failure == "limited" else _FAILED
 

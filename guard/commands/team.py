@@ -8,20 +8,9 @@ from guard import team as teams
 from guard.commands.options import DAY_SECONDS, Seconds, choice_option, incarnation_option
 from guard.context.invocation import Invocation
 from guard.context.output import prints_report
-from guard.core.base.text import shorten
 from guard.core.team.change import Alive, Joined, Kind, LeftBecause, MemberLeft
-from guard.core.team.events import TeamMemberAlive, TeamMemberLeft
-from guard.core.team.report import (
-    RecordedAs,
-    team_report,
-    team_text,
-    team_text_of_member,
-    whole_text,
-)
-from guard.core.team.state import Scope, TeamState
-from guard.errors import Refused
+from guard.core.team.report import team_report, team_text, team_text_of_member, whole_text
 from guard.hooks.ingest import ingest_hooks
-from guard.iteration.current import team_scope
 
 _BECAUSE = tuple(
     reason for reason in get_args(LeftBecause) if reason not in ("cleared", "lease_expired")
@@ -88,10 +77,8 @@ def spawn(
     Call this first, then start the helper; `guard team leave --because spawn_failed` takes it back. Spawning a
     member again begins a new incarnation, whose number is printed.
     """
-    joined = Joined(**given, told_by="command")
-    scope = team_scope(guard, session)
-    recorded = teams.record_change(guard, scope, joined, lease)
-    _tell(guard, scope, recorded.state, "joined", joined.member, form)
+    report = teams.spawn_member(guard, Joined(**given, told_by="command"), session, lease)
+    guard.output.document(report, form, team_text_of_member)
 
 
 @command.command("leave")
@@ -108,7 +95,8 @@ def leave(guard: Invocation, /, session: str | None, form: str, **given: Any) ->
     A late report, after the helper's end or of an earlier incarnation, changes nothing. Exit code 1 if the team has
     no such member.
     """
-    _of_member(guard, MemberLeft(**given), session, form)
+    report = teams.report_member(guard, MemberLeft(**given), session)
+    guard.output.document(report, form, team_text_of_member)
 
 
 @command.command("alive")
@@ -122,7 +110,8 @@ def alive(guard: Invocation, /, session: str | None, form: str, **given: Any) ->
 
     Exit code 1 if the team has no such member.
     """
-    _of_member(guard, Alive(**given), session, form)
+    report = teams.report_member(guard, Alive(**given), session)
+    guard.output.document(report, form, team_text_of_member)
 
 
 @command.command("clear")
@@ -144,32 +133,3 @@ def show(guard: Invocation, everything: bool, session: str | None, form: str) ->
     ingest_hooks(guard)
     scope, state = teams.team_of(guard, session)
     guard.output.document(team_report(scope, state), form, whole_text if everything else team_text)
-
-
-def _of_member(
-    guard: Invocation, change: MemberLeft | Alive, session: str | None, form: str
-) -> None:
-    scope = teams.scope_of_member(guard, session, change.member)
-    recorded = teams.record_change(guard, scope, change)
-    if recorded.state is None or recorded.state.member(change.member) is None:
-        raise Refused(
-            f"the team has no member {shorten(change.member, 80)}",
-            "add it with `guard team spawn`; `guard team show` lists the members",
-        )
-    kind = TeamMemberLeft if isinstance(change, MemberLeft) else TeamMemberAlive
-    word: RecordedAs = "left" if isinstance(change, MemberLeft) else "alive"
-    changed = any(
-        isinstance(event, kind) and event.member == change.member for event in recorded.events
-    )
-    _tell(guard, scope, recorded.state, word if changed else "late", change.member, form)
-
-
-def _tell(
-    guard: Invocation,
-    scope: Scope,
-    state: TeamState | None,
-    word: RecordedAs,
-    member: str,
-    form: str,
-) -> None:
-    guard.output.document(team_report(scope, state, word, member), form, team_text_of_member)

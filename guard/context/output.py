@@ -7,12 +7,15 @@ from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 from time import monotonic
-from typing import Any, TextIO
+from typing import TYPE_CHECKING, Any, TextIO
 
 import click
 
 from guard.core.base.text import escape, harmless_json
 from guard.errors import ReaderGone, StoreUnavailable
+
+if TYPE_CHECKING:
+    from logging import Logger
 
 _PAUSE_SECONDS = 0.1
 _COLOURS = {"ok": "green", "warning": "yellow", "problem": "red", "bold": None}
@@ -87,6 +90,25 @@ class Output:
             say(f"hint: {escape(hint)}")
 
 
+class LoggedOutput(Output):
+    """Writes warnings, notes and progress to the logger `guard`, for callers in Python."""
+
+    def warn(self, message: str) -> None:
+        _logger().warning("%s", escape(message))
+
+    def note(self, message: str) -> None:
+        _logger().info("%s", escape(message))
+
+    def live(self) -> "Live":
+        return LoggedLive(quiet=False)
+
+
+def _logger() -> "Logger":
+    from logging import getLogger
+
+    return getLogger("guard")
+
+
 class Live:
     """A progress line: redrawn on a terminal, otherwise printed again when the activity changes."""
 
@@ -121,6 +143,22 @@ class Live:
     def clear(self) -> None:
         if self._terminal and self._last:
             say("\r\x1b[K", end="")
+        self._last = ""
+
+
+class LoggedLive(Live):
+    """Logs what guard is doing when the activity changes."""
+
+    def say(self, message: str) -> None:
+        text = escape(message)
+        if text.partition(";")[0] != self._last.partition(";")[0]:
+            _logger().info("%s", text)
+        self._last = text
+
+    def show_progress(self, message: str) -> None:
+        """Leave out progress that changes quickly."""
+
+    def clear(self) -> None:
         self._last = ""
 
 

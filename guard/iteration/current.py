@@ -146,6 +146,13 @@ def current_iteration(guard: Invocation, terms: CheckTerms) -> Iteration:
     )
 
 
+def recorded_agent(guard: Invocation) -> tuple[str | None, str | None]:
+    """Return the agent and the session of the open iteration; None for what is not known."""
+    run = guard.store.view(RUN, guard.worktree_key)
+    opened = run.open_iteration if run else None
+    return (opened.agent, opened.session) if opened else (None, None)
+
+
 def record_session(
     guard: Invocation,
     iteration: Iteration,

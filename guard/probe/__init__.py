@@ -5,16 +5,21 @@ invent an answer. A failure on the agent's side is a result, never an exception,
 """
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from importlib import import_module
 from time import monotonic
+from typing import TYPE_CHECKING, Any
 
 from guard.core.classify import AGENTS
 from guard.core.hooks.event_kinds import PROBE
 from guard.core.probe.answer import ProbeResult
+from guard.core.probe.report import ProbeReport
 from guard.errors import Refused, WrongUsage
 from guard.probe.attempt import ProbeAttempt
 from guard.probe.base import Cli, ProbeQuestion
+
+if TYPE_CHECKING:
+    from guard.context.invocation import Invocation
 
 _MODEL = re.compile(r"[A-Za-z0-9][\w.:/@\[\]-]{0,127}")
 _MOST_ATTEMPTS = 3
@@ -26,6 +31,31 @@ def ask(question: ProbeQuestion) -> ProbeResult:
     return _retry_overloaded(
         lambda: ProbeAttempt(cli, question, began).result(), question.time_limit
     )
+
+
+def probe_session(
+    guard: "Invocation", session: str | None, flags: Mapping[str, Any]
+) -> ProbeReport:
+    """Ask a session once, by the settings and these flags on top of them."""
+    settings = guard.settings(None, flags).completion_check
+    if not settings.agent:
+        raise WrongUsage(
+            "no agent to ask is known", "name it with --agent, or set completion_check.agent"
+        )
+    result = ask(
+        ProbeQuestion(
+            agent=settings.agent,
+            cwd=guard.repository.root,
+            time_limit=settings.probe_timeout_seconds,
+            environ=guard.environ,
+            now=guard.clock.now(),
+            session=session,
+            command=settings.probe_command or None,
+            model=settings.probe_model or None,
+        )
+    )
+    reading = result.answer.reading() if result.answer else None
+    return ProbeReport(**dict(result), reading=reading)
 
 
 def consult(question: ProbeQuestion) -> tuple[str | None, str]:

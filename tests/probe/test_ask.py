@@ -10,7 +10,7 @@ import pytest
 
 from guard.core.probe.answer import ProbeResult
 from guard.errors import Refused, WrongUsage
-from guard.probe import _retry_overloaded, ask
+from guard.probe import _retry_overloaded, ask, scratch
 from guard.probe.base import ProbeQuestion
 from guard.system.process_identity import is_alive
 from guard.system.processes import run
@@ -377,7 +377,7 @@ def test_nothing_else_is_asked_again(body: str, tmp_path: Path) -> None:
 def test_a_session_that_is_too_large_is_not_copied(
     home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("guard.probe.scratch.MOST_BYTES", 1000)
+    monkeypatch.setattr(scratch, "MOST_BYTES", 1000)
     write(home / ".copilot" / "session-state" / SESSION / "events.jsonl", "x" * 1001)
     program = stand_in(tmp_path, "copilot", "")
     result = asked(tmp_path, "copilot")
