@@ -241,6 +241,7 @@ def run(
     prompt: bytes | None = None,
     task: str | None = None,
     agent_id: str | None = None,
+    agent_type: str | None = None,
     max_time: float | None = None,
     workspace: Where = None,
     repo: Where = None,
@@ -262,6 +263,7 @@ def run(
         prompt=prompt,
         task=task,
         agent_id=agent_id,
+        agent_type=agent_type,
         max_seconds=max_time,
     )
     return run_iteration(invocation(workspace, repo), order)

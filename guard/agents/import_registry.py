@@ -5,19 +5,22 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from guard.agents.registry import PendingCounts, retention_events
+from guard.agents.registry import PendingCounts, make_stamp, place_event, retention_events
 from guard.context.ids import new_id
 from guard.context.invocation import Invocation
+from guard.core.agents.agent import ACTIVE
 from guard.core.agents.events import AgentImported
 from guard.core.agents.import_registry import BadRegistry, ImportedAgent, read_registry
 from guard.core.agents.registry import AGENT_REGISTRY
 from guard.core.agents.report import AgentName, ImportReport
+from guard.core.agents.whereabouts import Placing, Whereabouts
 from guard.core.base.json_text import loads
 from guard.core.base.text import escape, shorten, utf8_text
 from guard.core.log.events import BaseEvent
 from guard.errors import Refused, StateProblem, WrongUsage
 from guard.store import Change
 from guard.system.foreign_files import read_regular
+from guard.system.host import read_host
 
 MOST_BYTES = 64 * 1024 * 1024
 _HINT = "name an AGENT_REGISTRY.json or GLOBAL_REGISTRY.json that is a regular file"
@@ -43,7 +46,7 @@ def import_agents(guard: Invocation, file: Path, task_id: str | None) -> ImportR
             event = AgentImported(
                 at=now, id=new_id(), incarnation=1, source=source, **asdict(agent)
             )
-            events += [event, *counts.transitions(event, None)]
+            events += [event, *_places(event), *counts.transitions(event, None)]
         if events:
             keep = guard.config.settings.registry.keep_finished
             events = [*retention_events(change, now, keep), *events]
@@ -54,6 +57,15 @@ def import_agents(guard: Invocation, file: Path, task_id: str | None) -> ImportR
         known=tuple(_name_of(agent) for agent in known),
         warnings=tuple(found.warnings),
     )
+
+
+def _places(event: AgentImported) -> list[BaseEvent]:
+    # Its session was there before the import, so that one that is gone has ended. A process is not known by its number alone.
+    if event.tmux_session is None or event.status not in ACTIVE:
+        return []
+    where = Whereabouts(host=read_host(), tmux_session=event.tmux_session)
+    stamp = make_stamp(event.at, event.task_id, event.agent_id, event.incarnation)
+    return [place_event(stamp, Placing(where, boot_seconds=0))]
 
 
 def _is_registered(change: Change, agent: ImportedAgent) -> bool:

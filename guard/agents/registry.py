@@ -79,7 +79,7 @@ def spawn(
         change.append(
             *retention_events(change, now, keep_finished),
             event,
-            *([_place_event(stamp(), place)] if place and place.where.is_known else []),
+            *([place_event(stamp(), place)] if place and place.where.is_known else []),
             *([baseline_event(stamp(), ground)] if ground else []),
             *PendingCounts(change).transitions(event, before),
         )
@@ -124,7 +124,7 @@ def update(
         if refused and is_end:
             change.append(*claims)
             return make_report(change, event, recorded_as, before, validation)
-        placed = [_place_event(stamp(), place)] if place is not None else []
+        placed = [place_event(stamp(), place)] if place is not None else []
         change.append(event, *placed, *claims, *moved)
         return make_report(change, event, recorded_as, before, validation)
 
@@ -133,7 +133,7 @@ def resume_work(store: Store, now: datetime, agent: Agent, place: Placing) -> "A
     """Record that an active agent works again, and where; None if the agent changed since the caller read it."""
     with refuse_invalid_fields():
         event = AgentUpdated(**stamp_of(agent, now), status="working")
-        placed = _place_event(stamp_of(agent, now), place)
+        placed = place_event(stamp_of(agent, now), place)
     return _record_if_unchanged(store, agent, "updated", event, placed)
 
 
@@ -165,7 +165,7 @@ def record_place(store: Store, now: datetime, agent: Agent, place: Placing) -> N
     # The agent may have changed since the caller read it: then the place is not recorded.
     with store.change() as change, refuse_invalid_fields():
         if _is_unchanged(change, agent):
-            change.append(_place_event(stamp_of(agent, now), place))
+            change.append(place_event(stamp_of(agent, now), place))
 
 
 def record_end(
@@ -301,7 +301,7 @@ def baseline_event(stamp: AgentStamp, ground: Ground) -> AgentBaselineRecorded:
     return AgentBaselineRecorded(**stamp, root=ground.root, **standing)
 
 
-def _place_event(stamp: AgentStamp, place: Placing) -> AgentPlaced:
+def place_event(stamp: AgentStamp, place: Placing) -> AgentPlaced:
     where = place.where
     return AgentPlaced(
         **stamp,

@@ -82,6 +82,7 @@ def update_agent(
     strict: bool = False,
 ) -> AgentReport:
     # A claim of completion is validated first.
+    guard.enter_run(update.task_id, update.agent_id)
     now, validation = guard.clock.now(), None
     task_id, agent_id = update.task_id, update.agent_id
     message = recordable_message(guard, update.message)
@@ -118,6 +119,7 @@ def record_finding(
     file: str | None = None,
     incarnation: int | None = None,
 ) -> AgentReport:
+    guard.enter_run(task_id, agent_id)
     if _is_new(guard):
         require_agent(guard, task_id, agent_id)
     incarnation = _reporting_incarnation(guard, task_id, agent_id, incarnation)
@@ -138,6 +140,7 @@ def run_tests(
     timeout: float | None = None,
     incarnation: int | None = None,
 ) -> AgentReport:
+    guard.enter_run(task_id, agent_id)
     newest = require_agent(guard, task_id, agent_id).incarnation
     given = _reporting_incarnation(guard, task_id, agent_id, incarnation)
     begun = time.monotonic()

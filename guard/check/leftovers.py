@@ -9,7 +9,7 @@ from datetime import datetime
 from guard.check.save import rescue_site, take_snapshot
 from guard.check.subject import CheckSubject
 from guard.check.taskfile import find_task_file
-from guard.core.base.text import fit_line, plural
+from guard.core.base.text import fit_line, plural, shorten
 from guard.core.config.settings import Settings
 from guard.core.iteration.events import DirtyFile
 from guard.core.rescue.agent_plan import PLAN_SCHEMA, DiscardedPlan, planning_prompt, read_plan
@@ -28,6 +28,7 @@ from guard.system.processes import run
 from guard.system.programs import search_program
 
 _PLANNING_SHARE = 0.25
+_LONGEST_WORDS = 500
 """Of the time for the whole rescue: the commits are still to be made then."""
 
 
@@ -168,6 +169,8 @@ class Leftovers:
                 )
         except OSError as error:
             raise _NoProgram(f"the rescue command does not start: {error.strerror}") from None
+        if done.message:
+            self.warn(f"the rescue command says: {shorten(done.message, _LONGEST_WORDS)}")
         made = [line for line in self._commits() if line not in before]
         home = [line for line in made if line.branch == (subject.baseline.branch or "HEAD")]
         elsewhere = made[0].branch if made and not home else None

@@ -171,6 +171,13 @@ run_options = stack(
         "--agent-id", text="The agent's id in the registries; by default the name of its CLI."
     ),
     click.option(
+        "--type",
+        "agent_type",
+        metavar="NAME",
+        help="The kind of agent in the registries: investigator, builder, fixer, or any other word; by default "
+        "the name of its CLI.",
+    ),
+    click.option(
         "--report",
         type=click.Path(dir_okay=False, path_type=Path),
         metavar="FILE",
@@ -223,9 +230,11 @@ def run_order(
     if report is not None:
         # The folder that it is now: the agent may put a link in its place.
         report = Path(os.path.realpath(report.parent), report.name)
-    task, agent_id = options.pop("task"), options.pop("agent_id")
+    names = {name: options.pop(name) for name in ("task", "agent_id", "agent_type")}
+    if names["agent_type"] is not None and names["task"] is None:
+        raise WrongUsage("--type is for the registries, and no task is given", "add --task ID")
     terms = check_terms(options)
-    return RunOrder(words, terms, to_stderr=form == "json", task=task, agent_id=agent_id), report
+    return RunOrder(words, terms, to_stderr=form == "json", **names), report
 
 
 def check_terms(options: dict[str, Any]) -> "CheckTerms":

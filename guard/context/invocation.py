@@ -21,6 +21,11 @@ from guard.system.clock import Clock
 if TYPE_CHECKING:
     from guard.context.known_log import LogKeeper
 
+RUN_REPO = "GUARD_RUN_REPO"
+"""The variable of an agent of `guard run` with the work tree that it was started in."""
+RUN_WORKSPACE = "GUARD_RUN_WORKSPACE"
+"""The variable of an agent of `guard run` with the workspace of that work tree."""
+
 
 @dataclass
 class Invocation:
@@ -37,7 +42,19 @@ class Invocation:
 
     @cached_property
     def repository(self) -> Repository:
-        return workspace.find_repository(self.repo or Path(), self.environ)
+        try:
+            return workspace.find_repository(self.repo or Path(), self.environ)
+        except RepositoryProblem:
+            if self.repo is not None or RUN_REPO not in self.environ:
+                raise
+            # An agent of `guard run` has left the repository.
+            return workspace.find_repository(Path(self.environ[RUN_REPO]), self.environ)
+
+    def enter_run(self, task: str, agent: str) -> None:
+        """Take the repository of the run if the agent is the one that runs in it, whatever its current folder is."""
+        own = (self.environ.get("GUARD_TASK_ID"), self.environ.get("GUARD_AGENT_ID"))
+        if self.repo is None and RUN_REPO in self.environ and own == (task, agent):
+            self.repo = Path(self.environ[RUN_REPO])
 
     @cached_property
     def repository_if_any(self) -> Repository | None:
@@ -92,7 +109,26 @@ class Invocation:
     def workspace(self) -> Workspace:
         given = self.workspace_option or self.users_config.settings.workspace
         repository = self.repository_if_any if given else self.repository
-        return workspace.choose(repository, self.workspace_option, self.users_config, self.environ)
+        chosen = workspace.choose(
+            repository, self.workspace_option, self.users_config, self.environ
+        )
+        of_run = self.environ.get(RUN_WORKSPACE)
+        if given or repository is None or of_run in (None, "", str(chosen.path)):
+            return chosen
+        if self.environ.get(RUN_REPO) != str(repository.root):
+            return chosen
+        # The run that this agent belongs to was given a workspace by an option.
+        return workspace.choose(repository, of_run, self.users_config, self.environ)
+
+    def run_environment(self) -> dict[str, str]:
+        """Return the variables that lead an agent of this run back to its repository and state, wherever it goes."""
+        paths = ("GUARD_REPO", "GUARD_WORKSPACE", "GUARD_CONFIG")
+        given = {name: self.environ[name] for name in paths if self.environ.get(name)}
+        return {
+            **{name: os.path.abspath(os.path.expanduser(path)) for name, path in given.items()},
+            RUN_REPO: str(self.repository.root),
+            RUN_WORKSPACE: str(self.workspace.path),
+        }
 
     @property
     def worktree_key(self) -> str:

@@ -40,6 +40,7 @@ class Output:
 
     def __init__(self, verbosity: int = 0) -> None:
         self.verbosity = verbosity
+        self._printed: set[str] = set()
 
     def result(self, text: str) -> None:
         try:
@@ -69,7 +70,9 @@ class Output:
             self.failure(error.message, error.hint)
 
     def warn(self, message: str) -> None:
-        if self.verbosity >= 0:
+        """Print a warning, unless this output has printed the same one before."""
+        if self.verbosity >= 0 and message not in self._printed:
+            self._printed.add(message)
             say(f"guard: warning: {escape(message)}")
 
     def note(self, message: str) -> None:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from guard.context.invocation import Invocation
+from guard.context.invocation import RUN_REPO, RUN_WORKSPACE, Invocation
 from guard.core.agents.agent import Agent
 from guard.core.hooks.event_kinds import PROBE
 from guard.core.iteration.run import RUN
@@ -22,7 +22,10 @@ from guard.system.programs import own_python, search_program
 from guard.system.signals import defer_signals
 
 _OWN = frozenset(
-    {PROBE, "GUARD_ITERATION", "GUARD_TASK_ID", "GUARD_AGENT_ID", "GUARD_AGENT_INCARNATION"}
+    (
+        *(PROBE, RUN_REPO, RUN_WORKSPACE, "GUARD_ITERATION"),
+        *("GUARD_TASK_ID", "GUARD_AGENT_ID", "GUARD_AGENT_INCARNATION"),
+    )
 )
 _started: list[subprocess.Popen[bytes]] = []
 

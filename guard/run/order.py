@@ -33,6 +33,8 @@ class RunOrder:
     """Whether this guard goes on after the iteration."""
     task: str | None = None
     agent_id: str | None = None
+    agent_type: str | None = None
+    """The kind of agent in the registries; None for the name of its CLI."""
 
 
 def agent_of_command(argv: Sequence[str]) -> str | None:

@@ -105,7 +105,13 @@ class RegistryEntry:
 
 
 def enter_registry(
-    guard: Invocation, task: str, agent_id: str | None, kind: str, *, in_loop: bool = False
+    guard: Invocation,
+    task: str,
+    agent_id: str | None,
+    kind: str,
+    *,
+    agent_type: str | None = None,
+    in_loop: bool = False,
 ) -> RegistryEntry:
     """Register the agent as working on the task, again or for the first time.
 
@@ -123,7 +129,7 @@ def enter_registry(
                     f"agent {name} of task {task} is active already ({detail})",
                     "give the agent of this run another name with --agent-id",
                 )
-            report = _join(guard, task, name, kind, known, owner, detail)
+            report = _join(guard, task, name, agent_type or kind, known, owner, detail)
             if report is not None:
                 _tell(guard, report)
                 if agent_id is None and name != kind:

@@ -73,7 +73,14 @@ def _iterate_in_registry(guard: Invocation, order: RunOrder) -> CheckReport:
     if order.task is None:
         return _iterate(guard, order)
     kind = order.terms.agent or agent_of_command(order.argv) or "agent"
-    entry = enter_registry(guard, order.task, order.agent_id, kind, in_loop=order.in_loop)
+    entry = enter_registry(
+        guard,
+        order.task,
+        order.agent_id,
+        kind,
+        agent_type=order.agent_type,
+        in_loop=order.in_loop,
+    )
     try:
         report = _iterate(guard, order, entry)
     except StoppedByPerson as stop:
@@ -144,7 +151,12 @@ def _iterate(guard: Invocation, order: RunOrder, entry: RegistryEntry | None = N
         kept = held.enter_context(KeptOutput.of(guard, iteration).open())
         child = AgentProcess(
             order.argv,
-            environ={**guard.environ, **(entry.identity if entry else {}), **marks},
+            environ={
+                **guard.environ,
+                **guard.run_environment(),
+                **(entry.identity if entry else {}),
+                **marks,
+            },
             cwd=folder,
             reader=make_reader(agent),
             kept=kept,

@@ -68,7 +68,7 @@ class ViewFiles:
     def _own_document(self, kind: ViewKind[D, Any], key: str) -> D | None:
         """The document at the view's path, if it is really that view's and not a copy of another."""
         path = kind.path(key)
-        document = self._document(path, kind.document)
+        document = self._document(path, kind.document, is_summary=kind.is_summary)
         if document is None or document.key() == key:
             return document
         self._note_recovery(path, "is a copy of another view", "state_file_of_another_view")
@@ -156,8 +156,8 @@ class ViewFiles:
             kept = self._checkpoint = self._document(CHECKPOINT_PATH, Checkpoint)
         return kept if kept and kept.log.segment == last else None
 
-    def _document(self, path: str, document: type[D]) -> D | None:
-        data = self.read(path)
+    def _document(self, path: str, document: type[D], *, is_summary: bool = False) -> D | None:
+        data = self._read_trusted(path) if is_summary else self.read(path)
         if data is None:
             return None
         try:
@@ -174,6 +174,17 @@ class ViewFiles:
                 self._note_recovery(path, f"is damaged ({error})", "state_file_damaged")
             self._damaged.add(path)
             self.recovered[path] = "state_file_damaged"
+        return None
+
+    def _read_trusted(self, path: str) -> bytes | None:
+        # A link, a folder or another user's file may have taken its place; it is set aside when the view is written.
+        with self._folder.walk(path) as (folder, name):
+            try:
+                return folder.read(name) if folder else None
+            except StateProblem as error:
+                self._notice(f"{error.message}; guard folds it again from the log")
+        self._damaged.add(path)
+        self.recovered[path] = "state_file_damaged"
         return None
 
     def read(self, path: str) -> bytes | None:

@@ -429,12 +429,14 @@ def test_an_imported_process_is_unknown_to_looks_and_kills(
     assert registry(workspace)["active_count"] == 2
 
 
-def test_an_imported_session_is_unknown_to_looks(file: Path, workspace: Path) -> None:
+def test_an_imported_session_that_is_gone_has_ended(
+    file: Path, workspace: Path, tmp_path: Path
+) -> None:
     taken(file, SEEDS)
-    result = run("agent", "list", "--format", "json", env={"GUARD_NOW": "2099-01-01T00:00:00Z"})
+    environ = {"GUARD_NOW": "2099-01-01T00:00:00Z", "TMUX_TMPDIR": str(tmp_path)}
+    result = run("agent", "list", "--format", "json", env=environ)
     (builder,) = [one for one in result.json["agents"] if one["agent_id"] == "builder-1"]
-    assert (builder["status"], builder["liveness"], builder["host"]) == ("running", "unknown", None)
-    assert registry(workspace)["active_count"] == 1
+    assert (builder["status"], builder["detected_by"]) == ("completed", "session_gone")
 
 
 def test_an_imported_agent_goes_on_as_any_other(file: Path, workspace: Path) -> None:

@@ -158,4 +158,5 @@ GLOBAL_REGISTRY: ViewKind[GlobalRegistry, GlobalRegistryFold] = ViewKind(
     folder="registry/",
     file="GLOBAL_REGISTRY.json",
     needles=lambda _key: (b'"type":"agent_', b'"type":"retention_set"'),
+    is_summary=True,
 )

@@ -125,6 +125,8 @@ class ViewKind(Generic[D, F]):
     """The path of a view is folder, key and file in one."""
     needles: Callable[[str], tuple[bytes, ...]]
     """Every line that touches the view of a key has one of these in it: to look for before parsing anything."""
+    is_summary: bool = False
+    """Whether the view only sums others up: if its file is not to be trusted, guard goes by the log and refuses nothing."""
 
     def path(self, key: str) -> str:
         return self.folder + key + self.file
