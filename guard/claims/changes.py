@@ -5,7 +5,7 @@ import stat
 from collections.abc import Container, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from datetime import datetime
+from datetime import UTC, datetime
 from itertools import islice
 from pathlib import Path
 
@@ -33,6 +33,34 @@ from guard.iteration.baseline import standing_of
 SLACK_SECONDS = 2
 """Git stores whole seconds, and a file system may round."""
 _MOST_NESTED = 20
+_CODE = tuple(
+    f".{name}".encode()
+    for name in [
+        "py",
+        "js",
+        "jsx",
+        "mjs",
+        "cjs",
+        "ts",
+        "tsx",
+        "go",
+        "rs",
+        "java",
+        "kt",
+        "scala",
+        "rb",
+        "php",
+        "c",
+        "h",
+        "cc",
+        "cpp",
+        "hpp",
+        "cs",
+        "swift",
+        "ex",
+        "exs",
+    ]
+)
 _MOST_READ = 500
 """Of so many changed files the text is weighed."""
 
@@ -100,8 +128,19 @@ def _combine(places: list[_WorkFound], git: RepositoryReader) -> WorkSinceBaseli
         files=frozenset(map(spell, files)),
         commits=sum(place.work.new_commits for place in places if place.work.net_change),
         uncounted=tuple(words for place in places for words in describe_uncounted(place.work)),
+        last_edit=_last_edit(places),
         substance=_weigh(places, git),
     )
+
+
+def _last_edit(places: list[_WorkFound]) -> datetime | None:
+    times: list[float] = []
+    for place in places:
+        for path in {*place.left, *place.committed}:
+            if path.endswith(_CODE):
+                with suppress(OSError):
+                    times.append(os.lstat(_path_below(place.repository, path)).st_mtime)
+    return datetime.fromtimestamp(max(times), UTC) if times else None
 
 
 def _weigh(places: list[_WorkFound], git: RepositoryReader) -> Substance:

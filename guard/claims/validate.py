@@ -4,22 +4,26 @@ import os
 import tempfile
 from collections.abc import Iterator
 from dataclasses import replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import NamedTuple
 
 from guard.claims.changes import changes_since, tracked_files
+from guard.claims.session import KeptSession, session_of
 from guard.claims.test_traces import find_test_runs
 from guard.context.invocation import Invocation
 from guard.core.agents.agent import Agent
 from guard.core.agents.baseline import AGENT_BASELINE, AgentBaseline, baseline_key
 from guard.core.agents.registry import GLOBAL_REGISTRY
 from guard.core.base.paths import unspell
+from guard.core.base.text import escape, shorten
 from guard.core.claims.completion_validation import CompletionValidation
 from guard.core.claims.evidence import ClaimEvidence, TestRun, WorkSinceBaseline
 from guard.core.claims.files import named_paths
 from guard.core.claims.validate import needs_person, validate
 from guard.core.classify.combine import is_question
+from guard.core.tool_calls.read import ToolCall
+from guard.core.tool_calls.test_runs import runs_that_count
 from guard.errors import GuardError
 from guard.git.locate import Repository, repository_at
 from guard.git.named_files import find_named
@@ -37,9 +41,20 @@ class ValidatedClaim(NamedTuple):
 
 
 def validate_claim(
-    guard: Invocation, agent: Agent, message: str, now: datetime, *, silent: bool = False
+    guard: Invocation,
+    agent: Agent,
+    message: str,
+    now: datetime,
+    *,
+    silent: bool = False,
+    session: KeptSession | None = None,
 ) -> ValidatedClaim:
-    """Validate that the agent has completed its work; `silent` if it ended without claiming so."""
+    """Validate that the agent has completed its work; `silent` if it ended without claiming so.
+
+    `session` is that of an iteration that has ended; while one goes on, guard finds it by itself.
+    """
+    session = session or session_of(guard, agent)
+    calls = session.calls if session is not None else None
     evidence = ClaimEvidence(
         agent_type=agent.agent_type,
         message=message,
@@ -48,11 +63,12 @@ def validate_claim(
         updates=agent.updates,
         working_updates=agent.working_updates,
         findings=agent.findings,
+        calls=None if calls is None else len(calls),
         asks=is_question(message),
         silent=silent,
     )
     measured = _measure(guard, agent, evidence)
-    known = replace(measured, tests=_known_tests(agent, measured.tests))
+    known = replace(measured, tests=_known_tests(agent, measured, calls))
     validation = validate(known, guard.users_config.settings.claims)
     return ValidatedClaim(validation, needs_person(known))
 
@@ -118,10 +134,32 @@ def _find_repository(guard: Invocation, baseline: AgentBaseline) -> Repository:
     return guard.repository_if_any or repository_at(Path(os.fsdecode(unspell(baseline.root))))
 
 
-def _known_tests(agent: Agent, traces: tuple[TestRun, ...] | None) -> tuple[TestRun, ...] | None:
-    # A run under guard counts even if guard could not look for traces.
-    last = agent.last_test
-    if last is None:
-        return traces
-    seen = TestRun("guard", last.at, last.exit_code == 0, f"exit code {last.exit_code}")
-    return (*(traces or ()), seen)
+def _known_tests(
+    agent: Agent, measured: ClaimEvidence, calls: tuple[ToolCall, ...] | None
+) -> tuple[TestRun, ...] | None:
+    """Return the test runs that guard knows of: from tool calls, under guard itself, and from traces on disk."""
+    traces = None if measured.tests is None else list(measured.tests)
+    if agent.last_test is not None:
+        # A run under guard counts even if guard could not look for traces.
+        code = agent.last_test.exit_code
+        under_guard = TestRun("guard", agent.last_test.at, code == 0, f"exit code {code}")
+        traces = [*(traces or ()), under_guard]
+    seen = list(_runs_in(calls or (), measured.at))
+    if traces is None:
+        return tuple(seen) if calls is not None else None
+    edited = measured.changes.last_edit if measured.changes is not None else None
+    return (*(run for run in traces if not _is_out_of_date(run, edited)), *seen)
+
+
+def _runs_in(calls: tuple[ToolCall, ...], at: datetime) -> Iterator[TestRun]:
+    # The stream has no times, but an order; the agent claims completion after all of them.
+    runs = runs_that_count(calls)
+    for number, run in enumerate(runs):
+        earlier = timedelta(microseconds=len(runs) - number)
+        yield TestRun(
+            "call", at - earlier, run.passed, shorten(escape(run.command), _LONGEST_REASON)
+        )
+
+
+def _is_out_of_date(run: TestRun, edited: datetime | None) -> bool:
+    return run.passed is not False and edited is not None and run.at < edited

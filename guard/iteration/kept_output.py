@@ -36,7 +36,11 @@ class KeptOutput:
 
     @classmethod
     def of(cls, guard: Invocation, iteration: Iteration) -> "KeptOutput":
-        return cls(guard.workspace.path, f"{iteration.run}.{iteration.number:06d}")
+        return cls.named(guard, iteration.run, iteration.number)
+
+    @classmethod
+    def named(cls, guard: Invocation, run: str, number: int) -> "KeptOutput":
+        return cls(guard.workspace.path, f"{run}.{number:06d}")
 
     @contextmanager
     def _open_folder(self, *, create: bool = False) -> Iterator[Folder | None]:
@@ -71,13 +75,13 @@ class KeptOutput:
         if not self.is_kept():
             return None
         words = make_reader(agent)
-        for data in self._chunks("stdout"):
+        for data in self.chunks("stdout"):
             words.feed(data)
-        for data in self._chunks("stderr"):
+        for data in self.chunks("stderr"):
             words.feed_error(data)
         return words
 
-    def _chunks(self, stream: str) -> Iterator[bytes]:
+    def chunks(self, stream: str) -> Iterator[bytes]:
         with suppress(OSError, GuardError), self._open_folder() as folder:
             if folder is not None:
                 with open(folder.open_file(self._file(stream)), "rb") as file:

@@ -21,6 +21,7 @@ from guard.core.agents.report import AgentReport, transition_line
 from guard.core.agents.whereabouts import Placing, Whereabouts
 from guard.core.base.text import shorten, utf8_text
 from guard.core.check.report import CheckReport
+from guard.core.claims.completion_validation import CompletionValidation
 from guard.core.iteration.events import Process
 from guard.errors import GuardError, Refused
 from guard.system.host import read_host
@@ -28,6 +29,7 @@ from guard.system.host import read_host
 _KEEPER = ("host", "keeper_pid", "keeper_start")
 _MOST_ATTEMPTS = 20
 _LONGEST = 400
+_LONGEST_MESSAGE = 65000
 
 EntryOwner = Literal["ours", "ended", "unknown", "taken"]
 
@@ -66,7 +68,24 @@ class RegistryEntry:
         message = f"iteration {report.iteration}: {report.status}, {report.reason}"
         left = status in ACTIVE and not self.in_loop
         where = _without_guard(self.agent.whereabouts, self.guard.environ) if left else None
-        self._report(status, message, where, report.run, report.iteration)
+        claim = self._validate(report) if status == "completed" else None
+        self._report(status, message, where, report.run, report.iteration, claim)
+
+    def _validate(self, report: CheckReport) -> CompletionValidation | None:
+        """Validate what the agent said last; None if that fails, because a verdict is recorded in any case."""
+        from guard.claims.session import session_of_iteration
+        from guard.claims.validate import validate_claim
+
+        guard, now = self.guard, self.guard.clock.now()
+        agent = _find_agent(guard, self.agent.task_id, self.agent.agent_id) or self.agent
+        try:
+            session = session_of_iteration(guard, report.run, report.iteration)
+            message = shorten(utf8_text(session.last_message(now.astimezone())), _LONGEST_MESSAGE)
+            found = validate_claim(guard, agent, message, now, silent=not message, session=session)
+        except GuardError as error:
+            guard.output.warn(f"guard cannot validate the completion of {agent.agent_id}: {error}")
+            return None
+        return found.validation
 
     def record_failure(self, why: str) -> None:
         # Guard could not go on, and what became of the agent's work is not known: it is no longer an active agent.
@@ -88,6 +107,7 @@ class RegistryEntry:
         where: Whereabouts | None,
         run: str | None = None,
         iteration: int | None = None,
+        validation: CompletionValidation | None = None,
     ) -> None:
         agent, clock = self.agent, self.guard.clock
         update = registry.AgentUpdate(
@@ -100,7 +120,8 @@ class RegistryEntry:
             iteration=iteration,
         )
         place = Placing(where, clock.boot()) if where is not None else None
-        report = registry.update(self.guard.writable_store, clock.now(), update, place=place)
+        store, now = self.guard.writable_store, clock.now()
+        report = registry.update(store, now, update, place=place, validation=validation)
         _tell(self.guard, report)
 
 

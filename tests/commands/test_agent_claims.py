@@ -296,7 +296,6 @@ def recorded(*command: str) -> Work:
 
 
 TESTS: dict[str, tuple[Work, list[str]]] = {
-    "nobody ran any": (nothing, [NO_RUN]),
     "guard saw them pass": (recorded("true"), []),
     "guard saw them fail": (recorded("false"), [FAILED_RUN]),
     "pytest left that they passed": (lambda root: pytest_run(root, PASSING), []),
@@ -313,7 +312,7 @@ def test_a_claim_that_tests_pass_is_held_against_the_runs(
     work(repository)
     found = judged(TESTED)
     assert found["blocking_issues"] == issues
-    assert layer(found, "type_specific")["tests_ok"] is (issues != [NO_RUN])
+    assert layer(found, "type_specific")["tests_ok"] is True
 
 
 def test_the_last_run_decides(repository: Path) -> None:
@@ -328,10 +327,22 @@ def test_a_run_before_the_agent_began_is_not_its_own(repository: Path) -> None:
     pytest_run(repository, PASSING)
     spawn("fixer")
     write(repository / "src" / "app.py", "APP = 2\n")
-    assert judged(TESTED)["blocking_issues"] == [NO_RUN]
+    found = judged(TESTED)
+    assert (NO_RUN in found["warnings"], layer(found, "type_specific")["tests_ok"]) == (True, False)
+    assert found["confidence"] < 0.5
 
 
-def test_a_test_claim_of_a_builder_costs_points_and_blocks_nothing(repository: Path) -> None:
+def test_a_run_before_the_last_edit_is_none(repository: Path) -> None:
+    spawn("fixer")
+    pytest_run(repository, PASSING)
+    later = datetime.now(UTC).timestamp() + 60
+    os.utime(write(repository / "src" / "app.py", "APP = 2\n"), (later, later))
+    assert NO_RUN in judged(TESTED)["warnings"]
+
+
+def test_a_test_claim_costs_points_and_blocks_nothing_where_a_run_may_escape(
+    repository: Path,
+) -> None:
     spawn()
     write(repository / "src" / "app.py", "APP = 2\n")
     found = judged(TESTED)
@@ -805,3 +816,72 @@ def test_two_agents_in_two_work_trees_do_not_share_their_work(project: tuple[Pat
     assert layer(theirs, "workspace_evidence")["commits_count"] == 1
     assert layer(own, "workspace_evidence")["commits_count"] == 0
     assert own["confidence"] < 0.5
+
+
+AGENT = """
+import json, os, subprocess, sys
+commands, claim = json.loads(sys.argv[1]), sys.argv[2]
+print(json.dumps({"type": "system", "subtype": "init", "session_id": "s1", "cwd": os.getcwd()}))
+def call(number, tool, given, output):
+    use = {"type": "tool_use", "id": f"t{number}", "name": tool, "input": given}
+    print(json.dumps({"type": "assistant", "session_id": "s1", "message": {"content": [use]}}))
+    done = {"type": "tool_result", "tool_use_id": f"t{number}", "content": output, "is_error": False}
+    print(json.dumps({"type": "user", "session_id": "s1", "message": {"content": [done]}}), flush=True)
+with open("src/login.py", "w") as file:
+    file.write("LOGIN = 1\\n")
+call(0, "Write", {"file_path": "src/login.py", "content": "LOGIN = 1"}, "File created")
+for number, (command, output) in enumerate(commands, 1):
+    call(number, "Bash", {"command": command}, output)
+subprocess.run(["git", "add", "."], check=True)
+subprocess.run(["git", "commit", "-q", "-m", "Add the login"], check=True)
+message = "Created src/login.py and ran the tests: 12 passed."
+if claim:
+    words = ["agent", "update", "--task", "T1", "--agent", "a1", "--status", "completed"]
+    told = subprocess.run(
+        [sys.executable, "-m", "guard", *words, "--message", message, "--format", "json"],
+        capture_output=True,
+    )
+    with open(claim, "wb") as file:
+        file.write(told.stdout)
+print(json.dumps({"type": "result", "subtype": "success", "is_error": False, "result": message, "session_id": "s1"}))
+"""
+RAN = ["npm test", "> app@1.0.0 test\n> vitest run\n\n12 passed"]
+CALLS: dict[str, tuple[list[list[str]], bool]] = {
+    "npm test": ([RAN], True),
+    "pytest without its cache": ([["pytest -q -p no:cacheprovider", "12 passed in 0.1s"]], True),
+    "a failure that is swallowed": ([["pytest || true", "12 passed in 0.1s"]], False),
+    "an echo": ([["echo '12 passed'", "12 passed"]], False),
+}
+
+
+def iterate(script: Path, calls: list[list[str]], claim: str = "") -> None:
+    write(script, AGENT)
+    words = ("--task", "T1", "--agent-id", "a1", "--agent", "claude", "--no-probe", "--no-wait")
+    argv = (sys.executable, str(script), json.dumps(calls), claim)
+    result = run("run", *words, "--", *argv)
+    assert result.code == 0, result.err
+
+
+@pytest.mark.parametrize(("calls", "counts"), CALLS.values(), ids=CALLS)
+def test_the_agent_of_a_run_is_validated_by_its_tool_calls(
+    project: tuple[Path, Path], tmp_path: Path, calls: list[list[str]], counts: bool
+) -> None:
+    iterate(tmp_path / "agent.py", calls)
+    agent = registered(project[1])
+    found = agent["completion_validation"]
+    assert agent["status"] == "completed"
+    assert set(found) == {
+        *("confidence", "warnings", "blocking_issues", "evidence_summary", "validated_at"),
+    }
+    assert found["blocking_issues"] == ([] if counts else [NO_RUN])
+    assert layer(found, "workspace_evidence")["test_runs_count"] == int(counts)
+    assert layer(found, "workspace_evidence")["modified_files"] == ["src/login.py"]
+
+
+def test_a_claim_from_inside_a_run_is_held_against_its_stream(
+    project: tuple[Path, Path], tmp_path: Path
+) -> None:
+    iterate(tmp_path / "agent.py", [["true", ""]], str(tmp_path / "told.json"))
+    told = json.loads((tmp_path / "told.json").read_bytes())
+    assert told["completion_validation"]["blocking_issues"] == [NO_RUN]
+    assert told["agent"]["status"] == "completed"

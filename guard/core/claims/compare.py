@@ -101,12 +101,13 @@ def compare_findings(claimed: int, evidence: ClaimEvidence, required: bool) -> I
         yield blocking_issue(why)
 
 
-def compare_tests(claim: RunClaim, evidence: ClaimEvidence, required: bool) -> Iterator[Deduction]:
+def compare_tests(claim: RunClaim, evidence: ClaimEvidence) -> Iterator[Deduction]:
     if not claim.run or evidence.tests is None:
         return
     if not evidence.tests:
         why = "Claims a run of tests, and none is recorded"
-        yield blocking_issue(why) if required else warning(FAILED, why)
+        # A run that leaves no trace escapes guard, unless it sees the agent's tool calls.
+        yield blocking_issue(why) if evidence.calls is not None else warning(FAILED, why)
     elif claim.passed and max(evidence.tests, key=lambda run: run.at).passed is False:
         yield blocking_issue("Claims that tests pass, and the last recorded run failed")
 

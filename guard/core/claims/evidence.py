@@ -6,7 +6,7 @@ from typing import Literal
 
 from guard.core.claims.substance import Substance
 
-TestSource = Literal["guard", "pytest", "coverage", "junit", "jest", "cargo", "go"]
+TestSource = Literal["call", "guard", "pytest", "coverage", "junit", "jest", "cargo", "go"]
 
 
 @dataclass(frozen=True)
@@ -32,6 +32,8 @@ class WorkSinceBaseline:
     """The agent's own commits that count as work, as the check counts them."""
     uncounted: tuple[str, ...] = ()
     """Commits that do not count, in words."""
+    last_edit: datetime | None = None
+    """When a file of code was changed last, by the times of the files."""
     substance: Substance = field(default_factory=Substance)
 
 
@@ -61,6 +63,8 @@ class ClaimEvidence:
     """The paths named in the message that git ignores: no diff would show them."""
     root: str | None = None
     """The root of the work tree: git knows nothing of an absolute path outside it."""
+    calls: int | None = None
+    """How many tool calls guard saw in the agent's session; None if it saw none of them, so that a run may have escaped it."""
     asks: bool = False
     """Whether the message asks a person for a decision, as it would in a session that ends with it."""
     silent: bool = False

@@ -272,8 +272,8 @@ BLOCKED: dict[str, tuple[dict[str, Any], str]] = {
         {"message": HONEST + " Committed.", "changes": changes("src/client.py", commits=0)},
         "Claims a commit, and git has none since it began",
     ),
-    "tests without a trace where they are required": (
-        {"agent_type": "fixer", "message": HONEST + " 42 passed.", "tests": ()},
+    "tests that no tool call ran": (
+        {"message": HONEST + " 42 passed.", "tests": (), "calls": 3},
         "Claims a run of tests, and none is recorded",
     ),
     "blanks alone": (
@@ -326,6 +326,7 @@ FINE: dict[str, dict[str, Any]] = {
         "tests": None,
         "agent_type": "fixer",
     },
+    "tool calls instead of reports": {"updates": 0, "working_updates": 0, "calls": 3},
     "an offer after the work": {"message": HONEST + " Would you like me to open a PR as well?"},
     "blanks, as told": {
         "message": "Reformatted src/client.py with the formatter of the project.",
