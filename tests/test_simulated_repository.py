@@ -23,6 +23,22 @@ def pull(repository: Path, *words: str) -> None:
     git(repository, "pull", "-q", *words)
 
 
+def push_in(repository: Path) -> None:
+    """Somebody else commits in a clone, and pushes a branch into the repository."""
+    other = repository.parent / "other"
+    git(repository.parent, "clone", "-q", str(repository), str(other))
+    git(other, "config", "user.name", "Somebody Else")
+    git(other, "config", "user.email", "else@example.com")
+    for number in range(3):
+        commit(other, f"theirs-{number}.txt", f"{number}\n")
+    git(other, "push", "-q", "origin", "HEAD:refs/heads/theirs")
+
+
+def commit_mine(repository: Path) -> None:
+    git(repository, "add", "-A")
+    git(repository, "commit", "-q", "-m", "All that was there")
+
+
 def own(repository: Path, name: str = "new.txt") -> None:
     commit(repository, name, "new\n")
 
@@ -85,6 +101,10 @@ HISTORIES: dict[str, tuple[list[InMemory], list[InGit]]] = {
         [lambda r: r.detach(), lambda r: r.commit(NEW)],
         [lambda p: git(p, "checkout", "-q", "--detach"), own],
     ),
+    "pushed in from another clone": (
+        [lambda r: r.push_in(3, "refs/heads/theirs")],
+        [push_in],
+    ),
 }
 PULLED: dict[str, tuple[int, list[InMemory], list[InGit]]] = {
     "pulled": (0, [forwarded], [lambda p: pull(p, "--ff-only")]),
@@ -102,7 +122,7 @@ PULLED: dict[str, tuple[int, list[InMemory], list[InGit]]] = {
 """With how many commits are not pushed yet."""
 COUNTED = (
     "new_commits", "empty", "copies", "rewritten", "lost", "imported", "on_other_branches",
-    "net_change",
+    "net_change", "users",
 )  # fmt: skip
 
 
@@ -155,3 +175,13 @@ def test_what_was_pulled_counts_in_memory_as_in_a_real_one(
     begin(repository)
     share(repository, ahead)
     assert made_up(in_memory) == real(repository, in_git)
+
+
+def test_the_users_work_counts_in_memory_as_in_a_real_one(repository: Path) -> None:
+    begin(repository)
+    write(repository / "mine.txt", "mine\n")
+    mine = {"mine.txt": ("mine",)}
+    in_memory: list[InMemory] = [lambda r: r.users.update(mine), lambda r: r.commit(mine)]
+    found = real(repository, [commit_mine])
+    assert made_up(in_memory) == found
+    assert (found["new_commits"], found["users"]) == (0, 1)

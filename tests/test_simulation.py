@@ -61,8 +61,8 @@ def test_the_same_seed_gives_the_same_sessions_and_another_one_others() -> None:
 
 def test_plain_counting_does_worse() -> None:
     plain = [one.plain for one in simulated(SESSIONS, seed=11) if one.plain]
-    assert sum(one.is_false_abort for one in plain) > 10
-    assert sum(one.is_false_complete for one in plain) > 10
+    assert sum(one.is_false_abort for one in plain) > 5
+    assert sum(one.is_false_complete for one in plain) > 5
 
 
 def without(*names: str) -> Callable[[pytest.MonkeyPatch], None]:

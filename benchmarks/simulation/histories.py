@@ -51,3 +51,27 @@ def commits_of_nothing(make: Making) -> Session:
         make.repository.commit(change)
         make.repository.commit(dict.fromkeys(change))
     return unproductive(make)
+
+
+def users_work(make: Making) -> Session:
+    """The agent commits the user's own earlier work, and nothing else or something of its own."""
+    make.users_files()
+    make.commits_users_files()
+    if make.chance(0.3):
+        make.commits()
+        return make.session(DONE, evasive(make))
+    return unproductive(make)
+
+
+def foreign(make: Making) -> Session:
+    """Commits arrive from elsewhere while the agent works: pushed in, or fetched by address."""
+    repository, number = make.repository, make.random.randint(1, 4)
+    if make.chance(0.5):
+        assert repository.branch is not None
+        repository.push_in(number, make.random.choice((repository.branch, "refs/heads/theirs")))
+    else:
+        repository.forward(repository.upstream(number))
+    if make.chance(0.3):
+        make.commits()
+        return make.session(DONE, evasive(make))
+    return unproductive(make)

@@ -53,3 +53,13 @@ def asks_a_person(make: sessions.Making) -> sessions.Session:
         make.leaves()
     ending: Ending = make.random.choice(("question", "auth"))
     return make.session(sessions.truth("blocked"), sessions.always(sessions.WAITING), ending)
+
+
+def hung_cli(make: sessions.Making) -> sessions.Session:
+    """The agent's program hung, with work or without, until guard ended it."""
+    left = make.chance(0.5)
+    if left:
+        make.leaves()
+    real = sessions.truth("timeout", stalled=not left, must_be_rescued=left, error="hung")
+    mind = sessions.always(make.random.choice((sessions.WORKING, "noise", "timeout")))
+    return make.session(real, mind, "cut", ended_by_guard="idle")

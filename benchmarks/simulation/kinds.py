@@ -35,6 +35,8 @@ KINDS: dict[str, tuple[int, Callable[[Making], Session]]] = {
     "rewritten history, with work": (3, histories.rewritten_with_work),
     "rewritten history, no work": (3, histories.rewritten_without_work),
     "pulled commits only": (3, histories.imported),
+    "commits pushed in or fetched by address": (3, histories.foreign),
+    "the user's work committed": (3, histories.users_work),
     "empty or cancelling commits": (3, histories.commits_of_nothing),
     "says done, is not": (4, alone.lies),
     "says done, nothing contradicts": (1, alone.lies_unprovably),
@@ -48,6 +50,7 @@ SUPERVISED: dict[str, tuple[int, Callable[[Making], Session]]] = {
     "killed with its helpers": (4, interruptions.killed_with_helpers),
     "permissions denied": (3, interruptions.denied),
     "asks a person": (3, interruptions.asks_a_person),
+    "hung CLI": (3, interruptions.hung_cli),
 }
 """Those that only somebody can tell who saw the agent's output, too."""
 UNSUPERVISED = {**KINDS, "agent still running": (20, survivors.still_running)}

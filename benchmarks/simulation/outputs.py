@@ -18,6 +18,7 @@ Ending = Literal[
     "turns",
     "context",
     "crash",
+    "cut",
     "killed",
 ]
 Printed = tuple[str, bytes, bytes, int]
@@ -201,6 +202,10 @@ _AGENTS: dict[Ending, tuple[_Maker, ...]] = {
         lambda random, _: _claude([_says(text := random.choice(_QUESTIONS)), _result(text)]),
         lambda random, _: _codex(_codex_says(random.choice(_QUESTIONS)), _TURN_OVER),
         lambda _, __: _claude([_uses("AskUserQuestion"), _result("")]),
+    ),
+    "cut": (
+        lambda random, _: _claude([_uses("Bash"), _says(random.choice(_CLOSING))], -15),
+        lambda _, __: _codex(_codex_says("Working on it."), code=-15),
     ),
     "denied": (_denied,),
     "turns": (

@@ -33,6 +33,10 @@ class Repository:
     branch: str | None = MAIN
     detached: str | None = None
     fetched: set[str] = field(default_factory=set)
+    strange: set[str] = field(default_factory=set)
+    """Commits that nothing here made or fetched, of a committer who did nothing else here."""
+    users: dict[str, Lines] = field(default_factory=dict)
+    """What the user had left uncommitted before the session."""
     made: set[str] = field(default_factory=set)
     real: set[str] = field(default_factory=set)
     """The truth: commits that are new work of the agent."""
@@ -69,6 +73,14 @@ class Repository:
         assert tip is not None
         self.fetched.add(tip)
         return tip
+
+    def push_in(self, commits: int, branch: str) -> None:
+        """Commits that somebody pushed here from another clone; where a branch is checked out, its files follow."""
+        before = set(self.commits)
+        tip = self.upstream(commits)
+        self.fetched.discard(tip)
+        self.strange |= self.commits.keys() - before
+        self.refs[branch] = tip
 
     def forward(self, oid: str) -> None:
         """Fast-forward to a commit that was fetched."""
@@ -143,11 +155,26 @@ class Repository:
             commits=new,
             around=around,
             fetched=frozenset(self.fetched),
+            strange=frozenset(self.strange & new.keys()),
+            users=frozenset(oid for oid, one in new.items() if self._is_users(self._change(one))),
+            users_trees=self._users_trees(baseline, new),
             made_here=frozenset(self.made),
             removed=self._listed(before - there),
             dropped=self._listed(self.made - there - baseline.known),
         )
         return self._compared(facts, before - self._reachable(around))
+
+    def _is_users(self, change: Mapping[str, Lines | None]) -> bool:
+        return bool(change) and all(
+            path in self.users and self.users[path] == new for path, new in change.items()
+        )
+
+    def _users_trees(self, baseline: Baseline, new: Mapping[str, Commit]) -> frozenset[str]:
+        before = self._trees[baseline.tree] if baseline.tree else {}
+        trees = {commit.tree: self._trees[commit.tree] for commit in new.values()}
+        return frozenset(
+            tree for tree, files in trees.items() if self._is_users(_difference(before, files))
+        )
 
     def _compared(self, facts: History, old: set[str]) -> History:
         """As `guard.git.history`: only what has two times, or stands in a rewritten history, is compared."""
@@ -174,9 +201,7 @@ class Repository:
     def _change(self, commit: Commit) -> dict[str, Lines | None]:
         """What a commit changes: each path with its lines afterwards, None where it is gone."""
         before = self.files(commit.parents[0]) if commit.parents else {}
-        after = self._trees[commit.tree]
-        differing = {path for path, _ in before.items() ^ after.items()}
-        return {path: after.get(path) for path in sorted(differing)}
+        return _difference(before, self._trees[commit.tree])
 
     def _make(
         self,
@@ -226,6 +251,11 @@ class Repository:
     def _changed(files: Files, changes: Mapping[str, Lines | None]) -> Files:
         after = {**files, **changes}
         return {path: lines for path, lines in after.items() if lines is not None}
+
+
+def _difference(before: Files, after: Files) -> dict[str, Lines | None]:
+    differing = {path for path, _ in before.items() ^ after.items()}
+    return {path: after.get(path) for path in sorted(differing)}
 
 
 def _hash(value: object) -> str:

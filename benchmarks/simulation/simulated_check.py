@@ -67,6 +67,7 @@ class SimulatedCheck(Check):
             uncommitted=find_leftovers(world.before, now),
             output=session.output,
             agent_ended=session.agent_ended,
+            ended_by_guard=session.ended_by_guard,
             can_ask=session.can_ask,
             living=world.living(),
             team=world.accounted_team(),
