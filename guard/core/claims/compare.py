@@ -148,6 +148,7 @@ def judge_needs(need: Need | None, evidence: ClaimEvidence) -> Iterator[Deductio
     if need is None:
         return
     if evidence.has_work:
-        yield warning(FAILED, f"The message {_NEEDS[need]}")
+        # Beside work that is done, what could not be done may be a small part of it.
+        yield warning(FAILED if need == "question" else _FEWER, f"The message {_NEEDS[need]}")
     else:
         yield blocking_issue(f"The message {_NEEDS[need]}, and nothing is done")

@@ -204,7 +204,7 @@ WARNED: dict[str, tuple[dict[str, Any], float, str]] = {
     ),
     "work, and something that could not be done": (
         {"message": HONEST + " I was unable to run the linter."},
-        0.65,
+        0.8,
         "The message says that the agent could not do it",
     ),
     "far more commits than there are": (
