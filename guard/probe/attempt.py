@@ -24,6 +24,7 @@ from guard.core.probe.answer import (
 )
 from guard.probe.base import Call, CannotAsk, Cli, ProbeCall, ProbeOutput, ProbeQuestion
 from guard.probe.environment import probe_environment
+from guard.system.process_table import end_marked
 from guard.system.processes import Finished, run
 from guard.system.programs import search_program
 
@@ -34,6 +35,7 @@ _NO_SESSION = re.compile(
     re.IGNORECASE,
 )
 _ESCAPE = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
+_ID = "GUARD_PROBE_ID"
 _TAIL = 4096
 _KILLED = -15
 
@@ -46,6 +48,7 @@ class ProbeAttempt:
         self._question = question
         self._began = began
         self._nonce = os.urandom(8).hex()
+        self._id = os.urandom(8).hex()
         self._output = ProbeOutput(None)
         self.words: str | None = None
         """The answer to a question about something else than the session's state."""
@@ -67,7 +70,7 @@ class ProbeAttempt:
             raise CannotAsk("no_session", "no session of this agent is known")
         if question.session is not None and not self._cli.sessions.fullmatch(question.session):
             raise CannotAsk("no_session", f"{question.session!r} is not the id of a session")
-        environ = probe_environment(question.environ, question.cwd)
+        environ = {**probe_environment(question.environ, question.cwd), _ID: self._id}
         name = self._cli.program(question)
         search = search_program(name, question.environ, question.cwd)
         if search.program is None:
@@ -76,6 +79,13 @@ class ProbeAttempt:
         return ProbeCall(question, search.program, self._nonce, scratch, environ)
 
     def _run(self, call: Call) -> Finished:
+        try:
+            return self._call(call)
+        except OSError as error:
+            kind: ProbeFailure = "no_cli" if error.errno in _NO_PROGRAM else "crashed"
+            raise CannotAsk(kind, f"{error.filename} does not start: {error.strerror}") from None
+
+    def _call(self, call: Call) -> Finished:
         try:
             return run(
                 call.argv,
@@ -87,9 +97,9 @@ class ProbeAttempt:
                 most_stderr=_STDERR_BYTES,
                 leaves_nothing=True,
             )
-        except OSError as error:
-            kind: ProbeFailure = "no_cli" if error.errno in _NO_PROGRAM else "crashed"
-            raise CannotAsk(kind, f"{error.filename} does not start: {error.strerror}") from None
+        finally:
+            # A child in a session of its own outlives the group, and would be taken for the agent's.
+            end_marked(f"{_ID}={self._id}")
 
     def _judge(self, finished: Finished) -> ProbeResult:
         if finished.overflowed:

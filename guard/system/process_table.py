@@ -249,6 +249,15 @@ class ProcessTree:
         self._known.update({pid: stats[pid].start for pid in found})
 
 
+def end_marked(variable: str) -> None:
+    """Kill every process that has this variable, as `NAME=value`, in its environment, and all that it started."""
+    mark = variable.encode()
+    marked = [stat for stat in list_processes() if mark in stat.environment]
+    if marked:
+        with suppress(Refused):  # A process that hangs in the kernel is left to the kernel.
+            ProcessTree((stat.pid, stat.start) for stat in marked).force()
+
+
 def _memberships(stats: Mapping[int, Stat], pids: Iterable[int]) -> set[int]:
     known = [stats[pid] for pid in pids if pid in stats]
     return {led for process in known for led in (process.group, process.session)}

@@ -383,3 +383,15 @@ def test_a_session_that_is_too_large_is_not_copied(
     result = asked(tmp_path, "copilot")
     assert (result.failure, program.log.exists()) == ("no_session", False)
     assert "too large" in result.detail
+
+
+def test_what_a_probe_left_in_a_session_of_its_own_is_ended(tmp_path: Path) -> None:
+    left = (
+        "import subprocess\n"
+        "child = subprocess.Popen(['sleep', '600'], start_new_session=True)\n"
+        f"open({str(tmp_path / 'pid')!r}, 'w').write(str(child.pid))\n"
+    )
+    stand_in(tmp_path, "claude", left + ANSWER)
+    assert asked(tmp_path, "claude").answer is not None
+    pid = int((tmp_path / "pid").read_text())
+    until(lambda: not is_alive(pid, None) or state_of(pid) == "Z")
