@@ -2,7 +2,8 @@
 
 `guard run` gives the agent's process a variable of its own, and everything that the agent starts inherits it, whatever session
 or group it moves to. A check without `guard run` has no such mark: there, processes count that began in the work tree since
-the baseline. A sign of work is CPU time of more than a hundredth of the time passed, or any byte read or written.
+the baseline. A sign of work is CPU time above the noise, or bytes read or written. The wake-ups of an event loop are none: an
+agent that waits for an answer which never comes uses a hundredth of a CPU, and reads and writes some bytes every second.
 """
 
 import os
@@ -12,12 +13,16 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from guard.core.check.evidence import MOST_LIVING, Living
+from guard.core.hooks.event_kinds import PROBE
 from guard.core.iteration.events import Process
 from guard.system.process_table import Stat, list_processes, read_pipe
 
 MARK = "GUARD_ITERATION"
-_BUSY_SHARE = 0.01
-_LEAST_CPU_SECONDS = 0.02
+_OF_PROBE = f"{PROBE}=".encode()
+_BUSY_SHARE = 0.03
+_LEAST_CPU_SECONDS = 0.05
+_LEAST_READ_BYTES = 2048
+_WINDOW_SECONDS = 30.0
 
 
 @dataclass(frozen=True)
@@ -36,11 +41,22 @@ class ProcessMark:
 
 @dataclass
 class _Seen:
-    cpu_seconds: float
-    moved: int
-    """Bytes read and written."""
     progressed: float
     """When it last showed progress, on the monotonic clock."""
+    written: int
+    cpu_seconds: float
+    read: int | None
+    since: float
+    """Since when its CPU time and what it has read are compared."""
+
+    def has_progressed(self, stat: Stat, now: float) -> bool:
+        """Compare it with an earlier look, and keep what the next look compares."""
+        gained, passed = stat.cpu_seconds - self.cpu_seconds, now - self.since
+        is_busy = gained >= _LEAST_CPU_SECONDS and gained > _BUSY_SHARE * passed
+        has_read = self.read is not None and stat.read - self.read >= _LEAST_READ_BYTES
+        if self.read is None or passed > _WINDOW_SECONDS:
+            self.cpu_seconds, self.read, self.since = stat.cpu_seconds, stat.read, now
+        return is_busy or has_read or stat.written != self.written
 
 
 @dataclass
@@ -56,19 +72,22 @@ class ProcessWatch:
             if seen.process is not None:
                 idle = seen.idle_seconds + max(0.0, seconds_ago)
                 key = (seen.process.pid, seen.process.start)
-                self._seen[key] = _Seen(seen.cpu_seconds, seen.moved, now - idle)
+                self._seen[key] = _Seen(now - idle, seen.moved, seen.cpu_seconds, None, now - idle)
 
     def look(self) -> tuple[Living, ...]:
         now = time.monotonic()
-        found = [self._living(stat, now) for stat in _processes(self.marked)]
+        stats = _processes(self.marked)
+        servers = _servers(stats)
+        found = [self._living(stat, now, stat.pid in servers) for stat in stats]
         found.sort(key=lambda living: living.idle_seconds)
         return tuple(found[:MOST_LIVING])
 
-    def _living(self, stat: Stat, now: float) -> Living:
+    def _living(self, stat: Stat, now: float, serves: bool) -> Living:
         key = (stat.pid, stat.start)
         before = self._seen.get(key)
-        if before is None or _has_progressed(before, stat, now):
-            before = self._seen[key] = _Seen(stat.cpu_seconds, stat.moved, now)
+        if before is None or before.has_progressed(stat, now):
+            before = _Seen(now, stat.written, stat.cpu_seconds, stat.read, now)
+            self._seen[key] = before
         agent = self.marked.agent
         own = agent is not None and (agent.pid, agent.start) == key
         return Living(
@@ -77,14 +96,24 @@ class ProcessWatch:
             idle_seconds=max(0.0, now - before.progressed),
             process=Process(pid=stat.pid, start=stat.start),
             cpu_seconds=before.cpu_seconds,
-            moved=before.moved,
+            moved=before.written,
+            serves=serves and not own,
         )
 
 
-def _has_progressed(before: _Seen, stat: Stat, now: float) -> bool:
-    gained = stat.cpu_seconds - before.cpu_seconds
-    busy = gained > _BUSY_SHARE * (now - before.progressed)
-    return stat.moved != before.moved or (gained >= _LEAST_CPU_SECONDS and busy)
+def _servers(stats: list[Stat]) -> set[int]:
+    """Return the processes that listen on a port, and those that only wait for such children, as `npm run dev` does."""
+    servers = {stat.pid for stat in stats if stat.is_listening}
+    children: dict[int, set[int]] = {}
+    for stat in stats:
+        children.setdefault(stat.parent, set()).add(stat.pid)
+    while more := {
+        stat.pid
+        for stat in stats
+        if servers and stat.pid not in servers and children.get(stat.pid, {0}) <= servers
+    }:
+        servers |= more
+    return servers
 
 
 def _processes(marked: ProcessMark) -> list[Stat]:
@@ -95,7 +124,9 @@ def _processes(marked: ProcessMark) -> list[Stat]:
     found = [
         stat
         for stat in stats.values()
-        if stat.pid not in ours and (stat.pid in started or _belongs(stat, marked))
+        if stat.pid not in ours
+        and (stat.pid in started or _belongs(stat, marked))
+        and not _is_of_probe(stat)
     ]
     readers = _readers(list(stats.values())) if found else set()
     return [stat for stat in found if stat.pid not in readers]
@@ -148,3 +179,8 @@ def _belongs(stat: Stat, marked: ProcessMark) -> bool:
     if marked.root is None or stat.folder is None or stat.started_by < (marked.since or 0.0):
         return False
     return stat.folder == marked.root or marked.root in stat.folder.parents
+
+
+def _is_of_probe(stat: Stat) -> bool:
+    # What an interrupted probe of guard's left is no sign of the agent's life.
+    return any(variable.startswith(_OF_PROBE) for variable in stat.environment)

@@ -19,7 +19,7 @@ from guard.iteration.kept_output import KeptOutput
 from guard.iteration.process_watch import ProcessWatch
 from guard.probe.claude import find_session
 from guard.run.child import AgentProcess
-from guard.run.order import RunOrder
+from guard.run.order import RunOrder, agent_of_command
 
 
 class TeamFeed:
@@ -67,17 +67,25 @@ def _members(reader: OutputReader) -> tuple[str, ...]:
 _LOOK_SECONDS = 1.0
 
 
+_OTHERS_IDLE_SECONDS = 21600.0
+
+
 @dataclass(frozen=True)
 class RunLimits:
-    """How long the agent may run, and how long it may be idle."""
+    """How long the agent may run, how long it may be idle, and how long its events may be silent."""
 
     seconds: float
     idle_seconds: float
+    silence_seconds: float
 
     @classmethod
-    def of(cls, settings: RunSettings, most: float | None) -> "RunLimits":
+    def of(cls, settings: RunSettings, most: float | None, is_local_cli: bool) -> "RunLimits":
+        """Return the limits; of a program that may work elsewhere, as docker and ssh do, little can be seen here."""
         seconds = min(settings.max_seconds or inf, inf if most is None else most)
-        return cls(seconds, settings.max_idle_seconds or inf)
+        is_set = "max_idle_seconds" in settings.model_fields_set
+        idle = settings.max_idle_seconds if is_local_cli or is_set else _OTHERS_IDLE_SECONDS
+        silence = settings.max_silence_seconds if is_local_cli else 0
+        return cls(seconds, idle or inf, silence or inf)
 
 
 @dataclass
@@ -95,13 +103,16 @@ class AgentWatch:
     _begun: float = field(default_factory=time.monotonic)
     _looked: float = field(default_factory=time.monotonic)
     _idle: float = 0.0
+    _silent: float = 0.0
+    _helpers: frozenset[str] = frozenset()
 
     def __post_init__(self) -> None:
         guard, iteration, order = self.guard, self.iteration, self.order
         # No check can have seen an iteration that has just begun. Nothing is read from the store here, because an agent
         # that has just deleted it must not be ended for that.
         self.processes = ProcessWatch(process_mark(guard, iteration))
-        self._limits = RunLimits.of(guard.config.settings.run, order.max_seconds)
+        is_local = agent_of_command(order.argv) is not None
+        self._limits = RunLimits.of(guard.config.settings.run, order.max_seconds, is_local)
         self._team = TeamFeed(guard, iteration, self.child, order.terms.session)
         self._kept = KeptOutput.of(guard, iteration)
 
@@ -131,16 +142,34 @@ class AgentWatch:
     def _count_idle(self, passed: float, alive: Sequence[Living]) -> None:
         # While the machine was paused nothing could work or watch, so a long look counts as two at most. An agent that
         # waits until its output is read has not hung either.
-        newest = min((self.child.silent_seconds, *(living.idle_seconds for living in alive)))
-        is_at_work = newest < passed or self.child.is_held_up
-        self._idle = 0.0 if is_at_work else self._idle + min(passed, 2 * _LOOK_SECONDS)
+        counted = min(passed, 2 * _LOOK_SECONDS)
+        is_heard = self.child.silent_seconds < passed or self.child.is_held_up
+        is_at_work = any(living.idle_seconds < passed for living in alive)
+        self._idle = 0.0 if is_heard or is_at_work else self._idle + counted
+        has_events = self.child.ask_reader(lambda reader: reader.format) is not None
+        if is_heard or not has_events or self._is_helped(passed, alive):
+            self._silent = 0.0
+        else:
+            self._silent += counted
+
+    def _is_helped(self, passed: float, alive: Sequence[Living]) -> bool:
+        """Tell whether a child of the agent shows a sign of work, or has begun or ended since the last look."""
+        helpers = [living for living in alive if living.kind == "process" and not living.serves]
+        before, self._helpers = self._helpers, frozenset(living.name for living in helpers)
+        return before != self._helpers or any(living.idle_seconds < passed for living in helpers)
 
     def _end_at_limits(self, ran: float) -> None:
         limits = self._limits
         if ran >= limits.seconds:
             self._end("max_time", f"the agent has run for {limits.seconds:.0f} s, its limit")
-        elif self._idle >= limits.idle_seconds and not self.child.may_read_terminal:
+        elif self.child.may_read_terminal:
+            return
+        elif self._idle >= limits.idle_seconds:
             self._end("idle", f"the agent showed no sign of work for {self._idle:.0f} s")
+        elif self._silent >= limits.silence_seconds:
+            self._end(
+                "idle", f"the agent printed nothing for {self._silent:.0f} s, with no child at work"
+            )
 
     def _end(self, why: Cutoff, sentence: str) -> None:
         self.ended = why

@@ -29,6 +29,9 @@ _PS_LINE = re.compile(
     r"\s*(\d+)\s+(\d+)\s+(\d+)\s+(\S+)\s+(\S+)\s+(-?\d+)\s+(\S+)"
     r"\s+(\w{3}\s+\w{3}\s+\d+\s+[\d:]+\s+\d{4})\s+(.*)"
 )
+_WAKE_UP_BYTES = 8
+_FEW_BYTES = 64
+_LISTEN = "0A"
 _FIRST_LOOK_SECONDS = 0.02
 _LOOK_SECONDS = 0.25
 _DEATH_SECONDS = 10.0
@@ -62,10 +65,32 @@ class Stat:
         return frozenset(_read(self.pid, "environ").split(b"\0"))
 
     @cached_property
+    def written(self) -> int:
+        """How many bytes it has written, counted so that wake-ups change nothing: an event loop writes 8 bytes for each."""
+        counts = self._io_counts
+        return abs(counts.get(b"wchar", 0) - _WAKE_UP_BYTES * counts.get(b"syscw", 0))
+
+    @cached_property
+    def read(self) -> int:
+        """How many bytes it has read beyond a few for each call; less than before if it only woke up meanwhile."""
+        counts = self._io_counts
+        return counts.get(b"rchar", 0) - _FEW_BYTES * counts.get(b"syscr", 0)
+
+    @property
     def moved(self) -> int:
-        """How many bytes it has read and written."""
+        """How many bytes it has read and written, without wake-ups."""
+        return self.written + max(0, self.read)
+
+    @cached_property
+    def _io_counts(self) -> dict[bytes, int]:
         lines = (line.split(b": ") for line in _read(self.pid, "io").splitlines())
-        return sum(int(line[1]) for line in lines if line[0] in (b"rchar", b"wchar"))
+        return {line[0]: int(line[1]) for line in lines if len(line) == 2}
+
+    @cached_property
+    def is_listening(self) -> bool:
+        """Whether it waits for connections on a TCP port, as a server does."""
+        sockets = {f"socket:[{inode}]" for inode in _listening_inodes(self.pid)}
+        return not sockets.isdisjoint(_descriptors(self.pid)) if sockets else False
 
     def pipe(self, descriptor: int) -> str | None:
         return read_pipe(self.pid, descriptor)
@@ -79,6 +104,22 @@ class Stat:
             return Path(os.readlink(_PROC / str(self.pid) / "cwd"))
         except OSError:
             return None
+
+
+def _listening_inodes(pid: int) -> Iterator[str]:
+    for table in ("tcp", "tcp6"):
+        for line in _read(pid, f"net/{table}").decode(errors="replace").splitlines()[1:]:
+            words = line.split()
+            if len(words) > 9 and words[3] == _LISTEN:
+                yield words[9]
+
+
+def _descriptors(pid: int) -> Iterator[str]:
+    folder = _PROC / str(pid) / "fd"
+    with suppress(OSError):
+        for name in os.listdir(folder):
+            with suppress(OSError):
+                yield os.readlink(folder / name)
 
 
 def read_pipe(pid: int, descriptor: int) -> str | None:

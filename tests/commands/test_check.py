@@ -13,6 +13,7 @@ import pytest
 from guard.check.check import _PAUSE_SECONDS
 from guard.git.dirty import MOST_LISTED
 from guard.system.process_identity import is_alive
+from guard.system.process_table import list_processes
 from tests.support import TIME_LIMIT, commit, git, run, write
 from tests.support.sessions import (
     QUICK,
@@ -194,6 +195,18 @@ def test_without_a_rescue_no_probe_is_spent_on_one(begun: Path, tmp_path: Path) 
     words = (*OFTEN, "--no-rescue", "--probe-command", answering(tmp_path, "complete"))
     code, found = check(*words)
     assert (code, found["reason"], asked(tmp_path)) == (10, "uncommitted", 1)
+
+
+@pytest.mark.parametrize("start", ["setsid", "nohup"])
+def test_what_a_probe_leaves_is_ended_and_is_no_helper(
+    start: str, begun: Path, tmp_path: Path
+) -> None:
+    leaves = f"{start} sleep 600 > /dev/null 2>&1 < /dev/null & echo $! > {tmp_path}/pid"
+    text = f"""cat > /dev/null; {leaves}; echo '{{"status": "waiting", "agents_active": true}}'"""
+    code, found = check(*OFTEN, "--probe-command", script(tmp_path / "probe", text))
+    assert (code, found["status"], found["probes"]) == (10, "timeout", 1)
+    pid = int((tmp_path / "pid").read_text())
+    until(lambda: all(stat.pid != pid for stat in list_processes()))
 
 
 def test_a_ref_that_moved_since_is_a_reason_to_ask_again(begun: Path, tmp_path: Path) -> None:

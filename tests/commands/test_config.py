@@ -317,6 +317,7 @@ def test_every_knob_can_be_set_by_its_variable(repository: Path) -> None:
         "completion_check.probe_command": ("ask me", "ask me"),
         "completion_check.task_file": ("{spec}.md", "{spec}.md"),
         "run.max_idle_seconds": ("60", 60.0),
+        "run.max_silence_seconds": ("62", 62.0),
         "run.max_seconds": ("61.5", 61.5),
         "rescue.command": ("save it", "save it"),
         "rescue.time_limit_seconds": ("0.5", 0.5),

@@ -104,6 +104,34 @@ def test_an_agent_that_never_ends_is_ended_and_what_it_left_is_kept(
     assert (begun / "new.txt").read_text() == "x\n"
 
 
+INIT = '{"type":"system","subtype":"init","session_id":"0b66888f-6ea6-497a-bbf7-1148f76ef540","tools":[]}'
+AWAKE = f"""#!{sys.executable}
+import os, time
+print({INIT!r}, flush=True)
+bell = os.eventfd(0)
+while True:
+    os.write(bell, (1).to_bytes(8, "little"))
+    os.read(bell, 8)
+    time.sleep(0.1)
+"""
+
+
+@pytest.mark.parametrize("knob", ["MAX_IDLE", "MAX_SILENCE"])
+def test_a_cli_that_only_wakes_up_has_hung(knob: str, begun: Path, tmp_path: Path) -> None:
+    limits = {"GUARD_RUN__MAX_IDLE_SECONDS": "0", "GUARD_RUN__MAX_SILENCE_SECONDS": "0"}
+    program = write(tmp_path / "bin" / "claude", AWAKE)
+    program.chmod(0o755)
+    env = {**limits, f"GUARD_RUN__{knob}_SECONDS": "5"}
+    code, found = iterate("--no-probe", "--", str(program), env=env)
+    assert (code, found["status"], found["reason"]) == (10, "timeout", "hung")
+
+
+def test_the_silence_of_another_program_has_no_limit(begun: Path, tmp_path: Path) -> None:
+    agent = f"echo '{INIT}'; sleep 4; {COMMIT}"
+    env = {"GUARD_RUN__MAX_SILENCE_SECONDS": "1"}
+    assert iterate("--no-probe", "--", "sh", "-c", agent, env=env)[1]["reason"] == "commits"
+
+
 def test_an_agent_that_will_not_end_is_forced(begun: Path) -> None:
     agent = "trap '' TERM; echo up > up; while :; do sleep 1; done"
     for limit in ("1", "20", "90"):  # On a busy machine it may be ended before it ignores signals.

@@ -17,6 +17,8 @@ from guard.system.process_table import list_from_ps, list_processes
 from tests.support.sessions import ending, until
 
 BUSY = "while True: sum(range(10000))"
+READS = "import time\nwhile True: open('/bin/sh', 'rb').read(4096); time.sleep(0.05)"
+SLEEPS = "import time; open('up', 'w').close(); time.sleep(300)"
 WRITES = "import time\nwhile True: open('log', 'a').write('x'); time.sleep(0.05)"
 
 
@@ -36,9 +38,6 @@ def started(
     )
     with ending(helper):
         yield helper
-
-
-SLEEPS = "import time; open('up', 'w').close(); time.sleep(300)"
 
 
 def test_a_marked_process_is_found_in_whatever_session(marked: ProcessMark, tmp_path: Path) -> None:
@@ -75,7 +74,7 @@ def test_the_agent_itself_is_told_from_its_helpers(tmp_path: Path) -> None:
             os.killpg(agent.pid, signal.SIGKILL)
 
 
-@pytest.mark.parametrize("code", [BUSY, WRITES], ids=["CPU time", "output"])
+@pytest.mark.parametrize("code", [BUSY, WRITES, READS], ids=["CPU time", "output", "input"])
 def test_work_keeps_a_process_from_being_idle(
     code: str, marked: ProcessMark, tmp_path: Path
 ) -> None:
@@ -84,6 +83,66 @@ def test_work_keeps_a_process_from_being_idle(
         until(lambda: bool(watch.look()))
         time.sleep(1.5)
         until(lambda: watch.look()[0].idle_seconds < 1)
+
+
+WAKES = """
+import os, time
+bell = os.eventfd(0)
+os.write(bell, (1).to_bytes(8, "little"))
+open("up", "w").close()
+while True:
+    os.read(bell, 8)
+    os.write(bell, (1).to_bytes(8, "little"))
+    open("/proc/self/statm", "rb", 0).read(30)
+    time.sleep(0.2)
+"""
+
+
+def test_the_wake_ups_of_an_event_loop_are_no_sign_of_work(
+    marked: ProcessMark, tmp_path: Path
+) -> None:
+    with started(marked, WAKES, tmp_path):
+        until((tmp_path / "up").exists)
+        watch = ProcessWatch(marked)
+        until(lambda: bool(watch.look()) and watch.look()[0].idle_seconds >= 3)
+
+
+LISTENS = "import socket, time\nwith socket.create_server(('127.0.0.1', 0)): time.sleep(300)"
+PARENT = f"import subprocess, sys\nsubprocess.run([sys.executable, '-c', {LISTENS!r}])"
+BOTH = f"""
+import subprocess, sys
+subprocess.Popen(['sleep', '300'])
+subprocess.run([sys.executable, '-c', {LISTENS!r}])
+"""
+
+
+@pytest.mark.parametrize(
+    ("code", "serving"),
+    [(LISTENS, [True]), (PARENT, [True, True]), (BOTH, [False, False, True]), (SLEEPS, [False])],
+    ids=["a server", "its parent too", "a parent with other children", "no server"],
+)
+def test_a_server_is_known_by_its_port(
+    code: str, serving: list[bool], marked: ProcessMark, tmp_path: Path
+) -> None:
+    with started(marked, code, tmp_path, start_new_session=True) as parent:
+        try:
+            watch = ProcessWatch(marked)
+            until(lambda: sorted(one.serves for one in watch.look()) == serving)
+        finally:
+            os.killpg(parent.pid, signal.SIGKILL)
+
+
+def test_what_a_probe_left_is_not_the_agents(tmp_path: Path) -> None:
+    marked = ProcessMark(root=tmp_path, since=time.time() - 1)
+    probe = {**os.environ, "GUARD_PROBE": "1"}
+    with (
+        ending(subprocess.Popen(["sleep", "600"], cwd=tmp_path, env=probe)) as left,
+        ending(subprocess.Popen(["sleep", "600"], cwd=tmp_path)) as helper,
+    ):
+        until(lambda: len(ProcessWatch(ProcessMark(root=tmp_path, since=0.0)).look()) == 1)
+        (found,) = ProcessWatch(marked).look()
+        assert found.process is not None
+        assert found.process.pid == helper.pid != left.pid
 
 
 def test_a_process_that_sleeps_is_idle_since_it_was_first_seen(

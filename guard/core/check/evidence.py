@@ -32,7 +32,9 @@ class Living(Frozen):
     process: Process | None = None
     cpu_seconds: Seconds = 0
     moved: Count = 0
-    """Its CPU time and the bytes it had read and written when it was last seen at work, for the next look to compare."""
+    """Its CPU time and the bytes it had written when it was last seen at work, for the next look to compare."""
+    serves: bool = False
+    """Whether it listens on a port, or only waits for a child that does: it is idle as soon as it is quiet."""
 
 
 class TeamEvidence(Frozen):

@@ -6,14 +6,20 @@ from guard.core.check.evidence import Evidence, Living, Policy
 def is_holding(living: Living, policy: Policy) -> bool:
     """Tell whether the verdict waits for it: for a member until it has hung for too long, for a process while it is at work.
 
-    An idle process, such as a server that was left running, holds nothing.
+    An idle process holds nothing, and a server that was left running is idle as soon as it is quiet.
     """
     window = policy.max_wait_seconds if living.kind == "member" else policy.progress_window_seconds
+    if living.serves:
+        window = min(window, _SERVER_WINDOW_SECONDS)
     return living.idle_seconds < window
 
 
+_SERVER_WINDOW_SECONDS = 10.0
+
+
 def may_go_on(living: Living, policy: Policy) -> bool:
-    return living.idle_seconds < policy.max_wait_seconds
+    """Tell whether it may still do something of its own accord; a server only answers."""
+    return living.idle_seconds < policy.max_wait_seconds and not living.serves
 
 
 def may_commit(seen: Evidence, policy: Policy) -> bool:

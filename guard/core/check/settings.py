@@ -21,7 +21,8 @@ class CheckSettings(Section):
     final_rescue_attempt: bool = True
     """Whether work that is still uncommitted after the last round is rescued."""
     progress_window_seconds: Annotated[float, Field(ge=0, le=86400)] = 120
-    """How long after its last CPU time, I/O or output a process of the iteration still counts as at work."""
+    """How long after its last CPU time, I/O or output a process of the iteration still counts as at work; a server \
+that listens on a port only for 10 s."""
     max_wait_seconds: Annotated[float, Field(ge=0, le=604800)] = 7200
     """How long a check waits for helpers that are alive, before it says so and ends."""
     git_timeout_seconds: Annotated[float, Field(gt=0, le=3600, json_schema_extra=RAISED)] = 10

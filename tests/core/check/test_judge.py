@@ -45,6 +45,7 @@ def decision(evidence: Evidence, policy: Policy) -> str:
             return action
 
 
+SERVER = living(idle=10, name="vite").model_copy(update={"serves": True})
 KILLED = said("interrupted", killed=("npm test",))
 FIRST: dict[str, Case] = {
     "helpers killed with the session: interrupted": (
@@ -141,6 +142,9 @@ ALIVE: dict[str, Case] = {
         look(living=(living(idle=119.9),)), POLICY, "wait 7200"),
     "an idle process, such as a server: holds nothing": (
         look(living=(living(idle=120),)), POLICY, "probe"),
+    "a server that was at work a moment ago: wait": (
+        look(living=(SERVER.model_copy(update={"idle_seconds": 9.0}),)), POLICY, "wait 7200"),
+    "a server that is quiet: holds nothing": (look(living=(SERVER,)), POLICY, "probe"),
     "an idle process beside one at work: wait": (
         look(living=(living(idle=9e9), living())), POLICY, "wait 7200"),
     "a process that is idle within a longer window: wait": (
@@ -283,6 +287,10 @@ ANSWERS: dict[str, Case] = {
         "working: agent_alive"),
     "waiting, a process that has been idle for too long: timeout": (
         asked(answered("waiting"), living=(living(idle=7200),)), POLICY, "timeout: no_commits"),
+    "waiting, and only a server is alive: nothing bears it out": (
+        asked(answered("waiting"), living=(SERVER,)), POLICY, "timeout: no_commits"),
+    "working, and only a server is alive: timeout": (
+        asked(answered("working"), living=(SERVER,)), POLICY, "timeout: no_commits"),
     "working with active helpers, an idle process: wait for it": (
         asked(answered("working", agents_active=True), living=(living(idle=200),)),
         POLICY, "wait 7000, next round"),
