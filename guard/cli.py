@@ -17,6 +17,17 @@ from guard.system.signals import interrupt_on_termination
 from guard.system.startup import prepare
 
 _OLDEST_BASH = (4, 4)
+_OPEN_ITERATION = (
+    "nothing is lost: the work tree is as the agent left it, the baseline and what was recorded are kept, and "
+    "the iteration stays open; `guard check` judges it, `guard snapshots` lists what is saved"
+)
+_SAFE_AFTER_INTERRUPT = {
+    **dict.fromkeys(("check", "run", "loop"), _OPEN_ITERATION),
+    "agent": "the agents go on, and all reports so far are recorded; `guard agent list` shows them",
+    "probe": "the session and the repository are as they were; the question can be asked again",
+    "rescue": "the work tree is as it was, and a snapshot that was taken is kept: `guard snapshots`",
+}
+"""What is safe when Ctrl-C ends a command."""
 COMMANDS = {
     "activity": "Show whether an agent is at work, with the signs, the score and the verdict.",
     "agent": "Keep the registries of agents: register, update, list, await and kill agents.",
@@ -171,7 +182,8 @@ def _run_guarded(verbose: bool) -> int:
     except click.ClickException as error:
         return _report_failure(error.format_message(), None, 2)
     except (KeyboardInterrupt, click.Abort):
-        return _report_failure("interrupted", None, 130)
+        named = next((word for word in sys.argv[1:] if word in COMMANDS), "")
+        return _report_failure("interrupted", _SAFE_AFTER_INTERRUPT.get(named), 130)
     except ReaderGone:
         return 0
     except OSError as error:

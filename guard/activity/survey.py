@@ -15,8 +15,8 @@ from guard.core.activity.outages import LastSeen, Outage, OutageRules, find_outa
 from guard.core.activity.settings import ActivitySettings
 from guard.core.activity.status_report import StatusReport, SurveyedAgent, TaskLine, category
 from guard.core.agents.agent import ACTIVE
-from guard.core.agents.registry import AGENT_REGISTRY
-from guard.core.agents.report import AgentsReport, ListedAgent
+from guard.core.agents.registry import AGENT_REGISTRY, AgentRegistry
+from guard.core.agents.report import FAILED, AgentsReport, ListedAgent
 from guard.core.base.fast_models import entry_from
 from guard.core.check.last_check import LAST_CHECK
 from guard.core.check.warnings import CHECK_WARNINGS, list_warnings
@@ -41,11 +41,19 @@ def survey(
         active_agents=report.active,
         completed_agents=report.completed,
         total_agents_spawned=report.spawned,
-        tasks=tuple(entry_from(TaskLine, registry) for registry in registries),
+        failed_agents=sum(map(_failed, registries)),
+        tasks=tuple(
+            entry_from(TaskLine, registry, failed_count=_failed(registry))
+            for registry in registries
+        ),
         agents=tuple(agents),
         outage=outage,
         warnings=_list_check_warnings(guard),
     )
+
+
+def _failed(registry: AgentRegistry) -> int:
+    return sum(registry.by_status.get(status, 0) for status in FAILED)
 
 
 def _list_check_warnings(guard: Invocation) -> tuple[str, ...]:

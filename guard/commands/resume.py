@@ -101,4 +101,6 @@ def _all(guard: Invocation, request: "ResumeRequest", form: str, watch: bool) ->
     for report in resume_due(guard, request):
         tell(report)
         codes.add(report.exit_code)
+    if not codes and form == "text":
+        guard.output.result("no agent has stalled: nothing to resume")
     return next((code for code in (1, 14, 13) if code in codes), 0)

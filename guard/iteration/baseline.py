@@ -25,6 +25,11 @@ MOST_REFS = 10_000
 _LONGEST = 512
 _BRANCHES = "refs/heads/"
 
+_PIN_SUBJECT = (
+    "guard: bookmark that keeps the commits of a baseline of {} (on no branch; guard replaces it)"
+)
+"""People see it in `git log --all`."""
+
 
 def prepare(
     git: RepositoryReader,
@@ -82,7 +87,7 @@ def _pin(git: RepositoryReader, tips: list[str], worktree: str, now: datetime) -
     # A repository that cannot be written to has a baseline without a pin.
     ref = baseline_ref(worktree)
     try:
-        oid = pin(git, ref, tips, now, f"Baseline of {worktree}") if tips else None
+        oid = pin(git, ref, tips, now, _PIN_SUBJECT.format(worktree)) if tips else None
     except RepositoryProblem as error:
         return {"warnings": (f"guard could not pin the baseline: {error.message}"[:_LONGEST],)}
     return {"pin": ref, "pinned": oid} if oid else {}
@@ -130,5 +135,11 @@ def keep_lost(git: RepositoryReader, baseline: Baseline, work: Work, now: dateti
     ref = lost_ref(baseline.baseline)
     before = git.line("rev-parse", "--quiet", "--verify", f"{ref}^{{commit}}")
     tips = [*work.lost_tips, *([before] if before else [])]
-    pin(git, ref, tips, now, "Commits that were lost in an iteration")
+    pin(
+        git,
+        ref,
+        tips,
+        now,
+        "guard: bookmark that keeps commits which an iteration lost (on no branch)",
+    )
     return ref

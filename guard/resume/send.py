@@ -34,6 +34,9 @@ from guard.system.signals import defer_signals
 _LONGEST_LOOKBACK = 43200.0
 _NOT_ASSESSED = ResumeDecision(True, "its activity was not looked at")
 
+_SETTLING_SECONDS = 300.0
+"""An agent that was spawned more recently has not stalled, whatever is known of it."""
+
 
 @dataclass(frozen=True)
 class ResumeRequest:
@@ -113,6 +116,9 @@ class _Resume:
         if not self.decision.allowed:
             ended = self.agent.status not in ACTIVE
             raise _NotSent("ended" if ended else "active", self.decision.reason)
+        lived = (self.now - self.agent.spawned_at).total_seconds()
+        if 0 <= lived < _SETTLING_SECONDS:
+            raise _NotSent("active", f"it was spawned only {lived:.0f} s ago: it may be starting")
 
     def _read_watched(self) -> WatchedAgent | None:
         key = baseline_key(self.agent.task_id, self.agent.agent_id)

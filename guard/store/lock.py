@@ -18,7 +18,7 @@ from zlib import crc32
 from guard.core.log.record import Position
 from guard.errors import StoreUnavailable
 from guard.system.private_files import Folder, close, try_lock
-from guard.system.process_identity import boot_id
+from guard.system.process_identity import boot_id, process_state
 
 LOCK, QUEUE = "workspace.lock", "workspace.queue"
 _HOLDER_BYTES, _MARK_BYTES = 256, 256
@@ -98,7 +98,7 @@ def _acquire(descriptor: int, queue: int, folder: Folder, timeout: float) -> Non
         queued = queued or try_lock(queue, fcntl.LOCK_SH)
         if time.monotonic() >= deadline:
             text = os.pread(descriptor, _HOLDER_BYTES, 0).rstrip(b"\0\n ")
-            holder = text.decode(errors="replace") or "an unknown process"
+            holder = _living_holder(text.decode(errors="replace"))
             raise StoreUnavailable(
                 f"guard waited {timeout:g} s for the lock {folder.path_of(LOCK)}, held by {holder}",
                 "try again; if that process hangs, end it, which frees the lock",
@@ -106,6 +106,14 @@ def _acquire(descriptor: int, queue: int, folder: Folder, timeout: float) -> Non
         time.sleep(random.uniform(pause / 2, pause))  # noqa: S311
         pause = min(pause * 1.5, _LONGEST_PAUSE)
     fcntl.flock(queue, fcntl.LOCK_UN)
+
+
+def _living_holder(text: str) -> str:
+    # A process that dies leaves its name in the file; one that it started may hold the lock on.
+    number = text.removeprefix("pid ").partition(" ")[0]
+    if number.isdecimal() and process_state(int(number), None) != "gone":
+        return text
+    return "a process that did not leave its name"
 
 
 @cache

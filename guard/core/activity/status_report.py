@@ -9,7 +9,7 @@ from guard.core.activity.assess import Share
 from guard.core.activity.outages import Outage
 from guard.core.activity.sources import AnySource
 from guard.core.agents.agent import ACTIVE
-from guard.core.agents.report import ListedAgent, align_rows, percent_text
+from guard.core.agents.report import ListedAgent, align_rows, ends_text, percent_text
 from guard.core.base.fields import Count, Frozen, Id, Instant, Report
 from guard.core.base.text import plural
 
@@ -26,6 +26,9 @@ class TaskLine(Frozen):
     task_id: Id
     active_count: Count
     completed_count: Count
+    """How many have ended and were not killed, failed ones included."""
+    failed_count: Count
+    """How many of those ended as `failed` or `error`."""
     total_spawned: Count
 
 
@@ -50,6 +53,8 @@ class StatusReport(Report):
     schema_: Literal["guard/status/1"] = Field("guard/status/1", alias="schema")
     active_agents: Count
     completed_agents: Count
+    failed_agents: Count
+    """How many of the completed agents ended as `failed` or `error`."""
     total_agents_spawned: Count
     tasks: tuple[TaskLine, ...]
     agents: tuple[SurveyedAgent, ...]
@@ -74,21 +79,23 @@ def category(
 
 
 def counts_line(report: StatusReport) -> str:
-    counts = f"{report.active_agents} active, {report.completed_agents} completed"
-    return f"{counts}, {report.total_agents_spawned} spawned in {plural(len(report.tasks), 'task')}"
+    ends = ends_text(report.completed_agents, report.failed_agents)
+    spawned = f"{report.total_agents_spawned} spawned in {plural(len(report.tasks), 'task')}"
+    return f"{report.active_agents} active, {ends}, {spawned}"
 
 
 def status_text(report: StatusReport) -> str:
     lines = [counts_line(report)]
     lines += [
-        f"task {task.task_id}: {task.active_count} active, {task.completed_count} completed, "
-        f"{task.total_spawned} spawned"
+        f"task {task.task_id}: {task.active_count} active, "
+        f"{ends_text(task.completed_count, task.failed_count)}, {task.total_spawned} spawned"
         for task in report.tasks
     ]
     if report.outage is not None:
         lines.append(report.outage.summary)
     lines += [f"warning: {warning}" for warning in report.warnings]
-    return "\n".join([*lines, *align_rows([cells(agent) for agent in report.agents])])
+    rows = [cells(agent) for agent in report.agents]
+    return "\n".join([*lines, *align_rows([CELLS, *rows] if rows else [])])
 
 
 def cells(agent: SurveyedAgent) -> tuple[str, ...]:

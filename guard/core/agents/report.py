@@ -97,12 +97,17 @@ class TaskStatus(TypedDict):
     agents: TaskAgents
 
 
+FAILED: tuple[AgentStatus, ...] = ("failed", "error")
+"""The statuses of agents that ended without what they were started for."""
+_COLUMNS = ("task", "agent", "status", "seen", "done", "confidence", "ended by", "message")
 _LONGEST_MESSAGE = 80
 _MOST_FINDINGS = 20
 
 
 def agents_text(report: AgentsReport) -> str:
-    counts = f"{report.active} active, {report.completed} completed, {report.spawned} spawned"
+    failed = sum(agent.status in FAILED for agent in report.agents)
+    ends = ends_text(report.completed, failed)
+    counts = f"{report.active} active, {ends}, {report.spawned} spawned"
     rows = [
         (
             agent.task_id,
@@ -110,11 +115,23 @@ def agents_text(report: AgentsReport) -> str:
             agent.status,
             agent.liveness if agent.status in ACTIVE else "",
             percent_text(agent.progress),
+            _confidence_text(agent),
+            agent.detected_by or "",
             agent.message,
         )
         for agent in report.agents
     ]
-    return "\n".join([counts, *align_rows(rows)])
+    return "\n".join([counts, *align_rows([_COLUMNS, *rows] if rows else [])])
+
+
+def ends_text(completed: int, failed: int) -> str:
+    """Return how many agents completed, and apart from them how many failed, if any did."""
+    return f"{completed - failed} completed" + (f", {failed} failed" if failed else "")
+
+
+def _confidence_text(agent: Agent) -> str:
+    validation = agent.completion_validation
+    return "" if validation is None else f"{validation.confidence:.2f}"
 
 
 def transition_line(report: AgentReport) -> str:
