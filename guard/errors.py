@@ -10,7 +10,7 @@ EXIT_CODES: dict[int, str] = {
     4: "repository, git or config problem",
     5: "state unreadable, tampered with, or from a newer guard",
     6: "store or lock not available in time (try again)",
-    10: "timeout: a genuine stall",
+    10: "stalled (timeout): no commits, and nothing alive",
     11: "waiting for helpers",
     12: "still working",
     13: "limited: usage limit or outage, retry_at says until when",

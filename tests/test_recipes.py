@@ -60,7 +60,7 @@ def test_the_loop_in_bash_ends_when_the_breaker_opens(
 ) -> None:
     done = executed([EXAMPLES / "loop.sh", "true"], project, environ)
     assert done.returncode == 20
-    assert done.stdout.count("timeout: no_commits") == 3
+    assert done.stdout.count("stalled: no_commits") == 3
 
 
 def test_the_runner_in_python(project: Path, environ: dict[str, str], tmp_path: Path) -> None:

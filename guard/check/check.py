@@ -17,7 +17,7 @@ from guard.core.base.text import plural
 from guard.core.check.events import MOST_LOOKS
 from guard.core.check.evidence import MOST_LIVING, Evidence, Living, Policy
 from guard.core.check.holders import is_news, living_agent, may_commit
-from guard.core.check.judge import Step, Verdict, judge
+from guard.core.check.judge import Step, Verdict, judge, settle
 from guard.core.check.last_check import LastCheck
 from guard.core.check.report import CheckResult
 from guard.core.probe.answer import ProbeResult
@@ -91,7 +91,8 @@ class Check:
                 self._remember(evidence, decision)
                 if isinstance(decision, Verdict):
                     evidence = self._save(decision, evidence)
-                    return self._result(decision, evidence, time.monotonic() - begun)
+                    verdict = settle(decision, evidence)
+                    return self._result(verdict, evidence, time.monotonic() - begun)
                 self._do(decision)
         except (RepositoryProblem, StoreUnavailable) as error:
             raise self._keeper.after_snapshot(error) from None

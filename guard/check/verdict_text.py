@@ -4,6 +4,7 @@ from guard.context.output import colour
 from guard.core.base.text import escape, plural
 from guard.core.check.report import CheckReport
 from guard.core.check.warnings import list_warnings
+from guard.core.check.words import status_word, verdict_line
 from guard.core.snapshots.snapshot import Snapshot
 
 _COLOURS = {
@@ -16,10 +17,9 @@ _MOST_NAMES = 5
 
 
 def headline(report: CheckReport) -> str:
-    word = colour(report.status, _COLOURS.get(report.status, "warning"))
-    line = f"{word}: {report.reason}"
-    if report.detail:
-        line += f" ({escape(report.detail)})"
+    word = status_word(report.status)
+    line = verdict_line(report.status, report.reason, report.detail).removeprefix(word)
+    line = colour(word, _COLOURS.get(report.status, "warning")) + line
     if report.retry_at is not None:
         line += f"; try again at {report.retry_at:%Y-%m-%d %H:%M:%S} UTC"
     return line

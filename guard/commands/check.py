@@ -21,7 +21,7 @@ def command(guard: Invocation, /, form: str, **given: Any) -> int:
     The agent's own commits decide first. Without them, guard asks the agent's session, commits forgotten work, and
     waits for what is alive.
 
-    The exit code is the verdict: 0 complete, 10 timeout (a genuine stall), 11 waiting, 12 working, 13 limited, 14
+    The exit code is the verdict: 0 complete, 10 stalled (timeout), 11 waiting, 12 working, 13 limited, 14
     blocked, 15 the probe failed for good, 16 interrupted. Exit code 4 without a baseline.
     """
     from guard.check.verdict import check

@@ -83,6 +83,7 @@ def _text(report: ClassifyReport) -> str:
         "session": report.session,
         "killed": ", ".join(report.killed),
         "denied": ", ".join(report.denied_tools),
+        "words": report.words,
         "format": report.format or "plain text",
         "claim": report.claim,
         "skipped": plural(report.skipped, "line") if report.skipped else None,

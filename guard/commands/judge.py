@@ -9,6 +9,7 @@ from guard.context.output import prints_report
 from guard.core.base.text import escape
 from guard.core.check import rejudge
 from guard.core.check.evidence import Policy
+from guard.core.check.words import verdict_line
 from guard.errors import WrongUsage
 
 _MOST_BYTES = 16 * 1024 * 1024
@@ -72,12 +73,12 @@ def _judge_document(data: bytes, settings: tuple[str, ...]) -> rejudge.JudgeRepo
 
 def _text(report: rejudge.JudgeReport) -> str:
     if report.decision == "verdict":
-        lines = [f"{report.status}: {report.reason} ({escape(report.detail)})"]
+        lines = [verdict_line(report.status or "", report.reason or "", report.detail)]
     else:
         wait = f" for at most {report.seconds:g} s" if report.seconds else ""
         lines = [f"no verdict yet; next: {report.decision}{wait} ({escape(report.detail)})"]
     if report.recorded_status is not None:
-        recorded = escape(f"{report.recorded_status}: {report.recorded_reason}")
+        recorded = verdict_line(report.recorded_status, report.recorded_reason or "", "")
         lines.append(f"  look {report.look} of {report.looks}; the check itself said {recorded}")
     *passed, decided = report.trail
     lines += [f"  {rule}: nothing to say" for rule in passed]

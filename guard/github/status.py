@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from guard.core.base.text import escape
+from guard.core.check.words import verdict_line
 from guard.core.github.escape import MOST_IN_A_PIECE
 from guard.core.github.report import Push, StepReport, ToldReport
 from guard.core.github.summary import summary
@@ -80,7 +81,7 @@ def tell(client: Client, notice: StatusNotice, kind: Kind, *, if_permitted: bool
 
 
 def _headline(report: StepReport) -> str:
-    return escape(f"{report.status}: {report.reason}")[:_MOST_IN_A_DESCRIPTION]
+    return verdict_line(report.status, report.reason, "")[:_MOST_IN_A_DESCRIPTION]
 
 
 def _status(notice: StatusNotice, state: str) -> tuple[str, dict[str, Any]]:

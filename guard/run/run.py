@@ -14,6 +14,7 @@ from guard.check.record import Feeds
 from guard.check.verdict import Observation, judge, stop
 from guard.context.invocation import Invocation
 from guard.core.check.report import CheckReport
+from guard.core.check.words import verdict_line
 from guard.core.classify import Classification, make_reader
 from guard.core.iteration.run import RUN
 from guard.errors import BreakerOpen, GuardError, WrongUsage
@@ -60,7 +61,8 @@ def run_iteration(guard: Invocation, order: RunOrder) -> CheckReport:
 
 
 def _warn_of_left(guard: Invocation, left: CheckReport) -> None:
-    guard.output.warn(f"iteration {left.iteration}: {left.status}: {left.reason} ({left.detail})")
+    line = verdict_line(left.status, left.reason, left.detail)
+    guard.output.warn(f"iteration {left.iteration}: {line}")
     for held in left.held_back:
         guard.output.warn(f"held back: {held.path}: {held.why}")
     if left.snapshot is not None:

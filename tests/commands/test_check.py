@@ -392,7 +392,7 @@ def test_a_rescue_onto_a_branch_of_its_own_is_made_once(begun: Path, tmp_path: P
     write(begun / "new.py", "print(1)\n")
     words = ("--max-probes", "3", "--probe-interval", "0.1")
     code, found = check(*words, "--probe-command", answering(tmp_path, "complete"))
-    assert (code, found["reason"]) == (10, "rescue_refused")
+    assert (code, found["status"], found["reason"]) == (10, "timeout", "rescued")
     assert len(git(begun, "branch", "--list", "guard/rescue/*").splitlines()) == 1
 
 

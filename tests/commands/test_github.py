@@ -133,7 +133,7 @@ def test_without_a_runner_around_it(job: Path, tmp_path: Path) -> None:
     bare = {name: "" for name in os.environ if name.startswith(("GITHUB_", "XDG_"))}
     told_only = {**bare, **QUICK, "GUARD_ACTION_SCRIPT": "true", "HOME": ""}
     done = run("github", "step", env=told_only)
-    assert "timeout: no_commits" in done.out, done.err
+    assert "stalled: no_commits" in done.out, done.err
     assert run("github", "publish", env=told_only).code == 10
 
 

@@ -128,7 +128,7 @@ def test_a_past_check_under_fewer_and_under_more_probes(stalled: Path) -> None:
     assert (more["decision"], more["look"]) == ("wait", more["looks"])
     text = run("judge", "--replay", "1", "--set", "max_probes=9").out
     assert text.startswith("no verdict yet; next: wait for at most 0.05 s (round 3 of 9")
-    assert "the check itself said timeout: no_answer" in text
+    assert "the check itself said stalled: no_answer" in text
 
 
 def test_nothing_is_recorded_by_a_judgement(stalled: Path) -> None:

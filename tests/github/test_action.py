@@ -77,7 +77,7 @@ EXPECTED = {
     "rescued": ("success", "true", "complete", "rescued", "0", "true"),
     "begun": ("success", "false", "begun", "baseline", "0", "false"),
     "shallow": ("success", "true", "complete", "commits", "1", "false"),
-    "detached": ("failure", "false", "timeout", "rescue_refused", "0", "true"),
+    "detached": ("failure", "false", "timeout", "rescued", "0", "true"),
     "unbegun": ("failure", "false", "fault", "repository_problem", "0", "false"),
     "hostile": ("failure", "false", "timeout", "no_commits", "0", "false"),
 }

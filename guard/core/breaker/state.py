@@ -107,16 +107,19 @@ def has_brought_work(event: BreakerRecorded) -> bool:
 def tally(before: BreakerCounts, event: BreakerRecorded) -> BreakerCounts:
     """Return the counts after an iteration. Only work sets them back; what is no stall of the agent leaves the streak as it is.
 
-    The final rescue of a `timeout` or an `error` may have made commits: then work was done, and the streak ends, too.
+    The final rescue of a `timeout` or an `error` may have made commits: then work was done, and the streak ends, too. With all
+    of it on a rescue branch (reason `rescued`) the streak stays as it is.
     """
     judged = event.status in ("complete", "timeout")
-    rescues = before.rescue_streak + 1 if event.rescued else 0 if judged else before.rescue_streak
+    is_on_branch = event.status == "timeout" and event.reason == "rescued"
+    had_to = event.rescued or is_on_branch
+    rescues = before.rescue_streak + 1 if had_to else 0 if judged else before.rescue_streak
     if has_brought_work(event):
         return BreakerCounts(rescue_streak=rescues if event.rescued else 0)
     streak, nothing = before.streak, before.nothing_to_do_streak
     if event.rescued:
         streak, nothing = 0, 0
-    elif event.status == "timeout":
+    elif event.status == "timeout" and not is_on_branch:
         streak, nothing = streak + 1, 0
     elif event.status == "complete":
         streak, nothing = streak + (nothing > 0), nothing + 1

@@ -14,11 +14,14 @@ from typing import Literal
 from guard.core.base.text import plural
 from guard.core.check.evidence import Evidence, Living, Policy
 from guard.core.check.holders import hung_members, is_holding, living_agent, may_commit, may_go_on
-from guard.core.classify import status_of
+from guard.core.classify import Classification, status_of
 from guard.core.iteration.events import Status
 from guard.core.probe.answer import ProbeResult
+from guard.core.snapshots.snapshot import Rescue
 
 Action = Literal["probe", "wait", "rescue"]
+
+_SETTLED_BY_RESCUE = ("uncommitted", "no_commits", "no_answer", "crashed", "rescue_refused")
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +104,8 @@ def _output_says(seen: Evidence, _policy: Policy) -> Decision | None:
         return Verdict("working", "max_time", "guard ended the agent, because its time was over")
     if status is None or (status == "interrupted" and _has_hung(seen)):
         return None
-    return Verdict(status, seen.output.outcome, seen.output.reason, seen.output.retry_at)
+    reason = seen.output.reason if status == seen.output.outcome else seen.output.outcome
+    return Verdict(status, reason, _own_words(seen.output), seen.output.retry_at)
 
 
 def _something_alive(seen: Evidence, policy: Policy) -> Decision | None:
@@ -213,7 +217,10 @@ def _give_up(seen: Evidence, policy: Policy) -> Decision:
             "timeout", "hung", "guard ended the agent, because it showed no sign of work any more"
         )
     if seen.rescue is not None:
-        return Verdict("timeout", "rescue_refused", seen.rescue.detail)
+        return _after_rescue(seen.rescue, seen.rescue.detail)
+    if seen.output is not None and seen.output.outcome == "crash":
+        left = "; work was left uncommitted" if seen.uncommitted.has_any else ""
+        return Verdict("timeout", "crashed", f"{_how_it_ended(seen.output)}{left}")
     if seen.uncommitted.stashed and not seen.uncommitted.names:
         where = f"`git stash apply {seen.uncommitted.stashed[-1]}` brings it back"
         return Verdict("timeout", "uncommitted", f"no commits, and work was stashed: {where}")
@@ -223,6 +230,21 @@ def _give_up(seen: Evidence, policy: Policy) -> Decision:
     if last is not None and last.failure is not None:
         return Verdict("timeout", "no_answer", last.detail)
     return Verdict("timeout", "no_commits", _last_word(seen))
+
+
+def settle(verdict: Verdict, seen: Evidence) -> Verdict:
+    """Return the verdict with the reason that the final rescue gives it: what was left is saved by now, or it is not."""
+    rescue, is_stall = seen.rescue, (verdict.status == "timeout")
+    if rescue is None or not is_stall or verdict.reason not in _SETTLED_BY_RESCUE:
+        return verdict
+    if seen.uncommitted.stashed or not (rescue.commits or rescue.held_back or rescue.has_failed):
+        return verdict
+    crash = f"{verdict.detail.partition(';')[0]}; " if verdict.reason == "crashed" else ""
+    return _after_rescue(rescue, f"{crash}{rescue.detail}")
+
+
+def _after_rescue(rescue: Rescue, detail: str) -> Verdict:
+    return Verdict("timeout", "rescued" if rescue.saved_all else "rescue_refused", detail)
 
 
 RULES: tuple[tuple[str, Callable[[Evidence, Policy], Decision | None]], ...] = (
@@ -288,6 +310,22 @@ def _has_doubt(seen: Evidence) -> bool:
     clean = seen.output is None or seen.output.outcome == "ok"
     elsewhere = seen.rescue is not None and seen.rescue.branch is not None
     return pending or not clean or bool(seen.open_tasks) or seen.work.lost > 0 or elsewhere
+
+
+def _own_words(output: Classification) -> str:
+    """Return what the output says in its own words: the question, the denied tools, the error."""
+    tools = ", ".join(output.denied_tools[:5]) if output.outcome == "denied" else ""
+    words = [text for text in (tools, output.words or "") if text]
+    return ": ".join(words) or output.reason
+
+
+def _how_it_ended(output: Classification) -> str:
+    code, words = output.exit_code, f": {output.words}" if output.words else ""
+    if output.reason.startswith("sig"):
+        return f"the agent was ended by {output.reason.replace('_', ' ').upper()}{words}"
+    if code:
+        return f"the agent ended with exit code {code}{words}"
+    return f"the agent failed ({output.reason}){words}"
 
 
 def _last_word(seen: Evidence) -> str:

@@ -254,4 +254,5 @@ def _output(seen: Evidence, output: Classification) -> str:
     ended = "" if output.exit_code is None else f", exit code {output.exit_code}"
     if seen.ended_by_guard is not None:
         ended += f", ended by guard ({seen.ended_by_guard})"
-    return f"{output.outcome}: {output.reason}{ended}"
+    words = [output.outcome, output.reason, *([output.words] if output.words else [])]
+    return f"{': '.join(dict.fromkeys(words))}{ended}"

@@ -154,6 +154,7 @@ def make_classification(
         claim=shorten_line(ending.message) or None,
         cost_usd=cost,
         denied_tools=distinct_names(list(ending.denied)),
+        words=(shorten_line(found.text) or None) if is_bad else None,
     )
 
 

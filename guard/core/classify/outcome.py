@@ -79,6 +79,8 @@ class Classification(Frozen):
     """How the agent's last own message begins."""
     cost_usd: Dollars | None
     denied_tools: Names
+    words: Line | None = None
+    """What the outcome rests on, in the words of the agent or its program: the question, the refusal, the error."""
 
 
 def status_of(outcome: Outcome) -> Status | None:

@@ -4,6 +4,7 @@ from typing import Literal, NamedTuple
 
 from guard.core.base.text import plural, shorten
 from guard.core.check.warnings import describe_secret
+from guard.core.check.words import verdict_line
 from guard.core.github.escape import command
 from guard.core.github.report import StepReport
 
@@ -27,7 +28,7 @@ def annotations(report: StepReport, *, fails: bool, folder: str = "") -> list[An
 
     `folder` is the path of the work tree in the checkout.
     """
-    verdict = f"{report.status}: {report.reason}" + (f" ({report.detail})" if report.detail else "")
+    verdict = verdict_line(report.status, report.reason, report.detail)
     level: Level = "error" if fails else "notice" if report.complete else "warning"
     if report.status == "begun" and not fails:
         return []

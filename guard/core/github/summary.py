@@ -5,6 +5,7 @@ from collections.abc import Iterable, Iterator
 from guard.core.base.text import plural
 from guard.core.check.report import CheckReport
 from guard.core.check.warnings import describe_secret
+from guard.core.check.words import status_word
 from guard.core.github.escape import block, fit_lines, piece
 from guard.core.github.report import Push, StepReport
 
@@ -19,7 +20,7 @@ def summary(report: StepReport, push: Push, most_bytes: int = MOST_BYTES) -> str
 
 
 def _lines(report: StepReport, push: Push) -> Iterator[str]:
-    yield f"### guard: {report.status}"
+    yield f"### guard: {status_word(report.status)}"
     yield ""
     yield "| | |"
     yield "|---|---|"

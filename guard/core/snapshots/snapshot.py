@@ -96,6 +96,11 @@ class Rescue(Frozen):
     """Tasks whose boxes were ticked in the task file."""
 
     @property
+    def saved_all(self) -> bool:
+        """Whether all that was left is in commits, on the branch of the work tree or on a rescue branch."""
+        return bool(self.commits) and not self.held_back
+
+    @property
     def has_failed(self) -> bool:
         """Whether guard or git failed, so that the result says nothing of the agent."""
         return self.reason in ("refused", "not_plain:git", "not_plain:obstacle")

@@ -33,6 +33,7 @@ _BYPASS = "skip it once: git push --no-verify, or GUARD_SKIP=pre-push"
 _SCAN_SECONDS = 5.0
 _MOST_PUSHED = 2000
 _RESCUES = "refs/heads/guard/rescue/"
+_RESCUED = ("rescued", "rescue_refused")
 
 
 def check_push(lines: bytes, environ: Mapping[str, str]) -> int:
@@ -127,7 +128,7 @@ def _add_state(guard: Invocation, found: PushState) -> PushState:
     breaker, last = guard.store.view(BREAKER, key), guard.store.view(LAST_CHECK, key)
     scope, team = teams.find_holding_team(guard.store, team_scope(guard), guard.clock.moment())
     count = team.active_teammate_count if team is not None else 0
-    refused = last is not None and last.reason == "rescue_refused" and bool(last.left)
+    refused = last is not None and last.reason in _RESCUED and bool(last.left)
     is_open = breaker is not None and breaker.state == "open"
     return replace(
         found,

@@ -6,7 +6,10 @@ import pytest
 
 from guard.core.check.evidence import Evidence, Living, Policy
 from guard.core.check.holders import is_holding, may_commit
-from guard.core.check.judge import RULES, Step, Verdict, judge
+from guard.core.check.judge import RULES, Step, Verdict, judge, settle
+from guard.core.check.words import verdict_line
+from guard.core.classify import Classification
+from guard.core.snapshots.snapshot import HeldBack
 from guard.core.work.count import Work
 from guard.core.work.leftovers import Uncommitted
 from tests.support.events import MOMENT
@@ -264,6 +267,17 @@ ANSWERS: dict[str, Case] = {
     "waiting, and nothing is alive: timeout": (asked(answered("waiting")), POLICY, "timeout: no_commits"),
     "waiting, nothing is alive, work left: timeout": (
         asked(answered("waiting"), uncommitted=LEFT), POLICY, "timeout: uncommitted"),
+    "rescued onto a branch of its own, last round: rescued": (
+        asked(answered("complete"), rescue=rescue(branch="guard/rescue/r-1"), uncommitted=LEFT, **LAST),
+        POLICY, "timeout: rescued"),
+    "a crash, and nothing left: crashed": (
+        look(output=said("crash", exit_code=3)), ONE_LOOK, "timeout: crashed"),
+    "a crash, and work left: crashed": (
+        look(output=said("crash", exit_code=3), uncommitted=LEFT), ONE_LOOK, "timeout: crashed"),
+    "a crash, and no answer: crashed": (
+        asked(failed("timeout"), output=said("crash"), **LAST), POLICY, "timeout: crashed"),
+    "a crash of an agent that guard ended: hung": (
+        look(output=said("crash"), ended_by_guard="idle"), ONE_LOOK, "timeout: hung"),
     "waiting, last round: timeout": (
         asked(answered("waiting"), **LAST), POLICY, "timeout: no_commits"),
     "waiting, no wait: timeout": (asked(answered("waiting")), NO_WAIT, "timeout: no_commits"),
@@ -525,3 +539,75 @@ COMMITTING: dict[str, tuple[Evidence, Policy, bool]] = {
 @pytest.mark.parametrize(("evidence", "policy", "expected"), COMMITTING.values(), ids=COMMITTING)
 def test_when_guard_may_commit(evidence: Evidence, policy: Policy, expected: bool) -> None:
     assert may_commit(evidence, policy) == expected
+
+
+STALLED = Verdict("timeout", "uncommitted", "no commits, and work was left uncommitted")
+SETTLED = {
+    "no rescue": (STALLED, look(), "uncommitted"),
+    "all rescued": (STALLED, look(rescue=rescue()), "rescued"),
+    "all on a rescue branch": (STALLED, look(rescue=rescue(branch="b"), uncommitted=LEFT), "rescued"),
+    "a crash, all rescued": (Verdict("timeout", "crashed", "x"), look(rescue=rescue()), "rescued"),
+    "refused": (STALLED, look(rescue=rescue(0, reason="refused")), "rescue_refused"),
+    "nothing to rescue": (STALLED, look(rescue=rescue(0, reason="nothing")), "uncommitted"),
+    "a stash is left": (
+        STALLED, look(rescue=rescue(), uncommitted=Uncommitted(stashed=("a" * 40,))), "uncommitted"),
+    "it hung": (Verdict("timeout", "hung", "x"), look(rescue=rescue()), "hung"),
+    "no stall": (Verdict("error", "no_session", "x"), look(rescue=rescue()), "no_session"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("verdict", "seen", "reason"), SETTLED.values(), ids=SETTLED)
+def test_the_final_rescue_settles_the_reason(verdict: Verdict, seen: Evidence, reason: str) -> None:
+    found = settle(verdict, seen)
+    assert (found.status, found.reason) == (verdict.status, reason)
+
+
+HELD = rescue().model_copy(update={"held_back": (HeldBack(path=".env", why="secret"),)})
+
+
+def test_a_rescue_that_held_something_back_did_not_save_everything() -> None:
+    assert settle(STALLED, look(rescue=HELD)).reason == "rescue_refused"
+
+
+ENDS = {
+    "exit code 3": said("crash", reason="exit_3", exit_code=3),
+    "SIGKILL": said("crash", reason="sigkill", exit_code=-9),
+    "SIGTERM": said("crash", reason="sigterm", exit_code=143),
+    "no_result": said("crash", reason="no_result", exit_code=0),
+}
+
+
+@pytest.mark.parametrize(("words", "ended"), ENDS.items(), ids=ENDS)
+def test_a_crash_is_told_with_its_exit_code_or_signal(words: str, ended: Classification) -> None:
+    decision = judge(look(output=ended), ONE_LOOK).decision
+    assert words in decision.detail
+
+
+WORDS = {
+    "question": said("question", words="PostgreSQL or SQLite?"),
+    "denied": said("denied", denied_tools=("Bash", "Write"), words="I need permission."),
+    "auth": said("auth", reason="not_logged_in", words="Invalid API key"),
+}
+
+
+@pytest.mark.parametrize(("reason", "ended"), WORDS.items(), ids=WORDS)
+def test_the_words_of_a_block_are_in_the_verdict(reason: str, ended: Classification) -> None:
+    decision = judge(look(output=ended), POLICY).decision
+    assert isinstance(decision, Verdict)
+    assert (decision.status, decision.reason) == ("blocked", reason)
+    assert (ended.words or "") in decision.detail
+    assert ", ".join(ended.denied_tools) in decision.detail
+
+
+LINES = {
+    ("timeout", "no_commits", "no new commits"): "stalled: no_commits (no new commits)",
+    ("limited", "limited", "usage_limit"): "limited (usage_limit)",
+    ("blocked", "question", "question"): "blocked: question",
+    ("complete", "commits", ""): "complete: commits",
+    ("error", "error", "error"): "error",
+}
+
+
+@pytest.mark.parametrize(("verdict", "line"), LINES.items(), ids=LINES.values())
+def test_a_line_for_people_says_nothing_twice(verdict: tuple[str, str, str], line: str) -> None:
+    assert verdict_line(*verdict) == line
