@@ -415,11 +415,11 @@ def test_one_look_does_not_end_the_iteration(begun: Path) -> None:
     assert ended["status"] == "complete"
 
 
-def test_a_rescue_that_is_refused_is_not_complete(begun: Path, tmp_path: Path) -> None:
+def test_a_rescue_past_a_locked_index_is_not_complete(begun: Path, tmp_path: Path) -> None:
     write(begun / ".git" / "index.lock", "")
     write(begun / "new.py", "print(1)\n")
     code, found = check(*QUICK, "--probe-command", answering(tmp_path, "complete"))
-    assert (code, found["status"], found["reason"]) == (10, "timeout", "rescue_refused")
+    assert (code, found["status"], found["reason"]) == (10, "timeout", "rescued")
     assert found["snapshot"] is not None
 
 

@@ -88,7 +88,7 @@ def test_an_agent_changes_nothing_of_what_the_step_says(
     assert all(
         line.startswith(("::error ", "::warning ", "::notice ")) for line in done.out.splitlines()
     )
-    assert "### guard: timeout" in (tmp_path / "files" / "STEP_SUMMARY").read_text()
+    assert "### guard: stalled" in (tmp_path / "files" / "STEP_SUMMARY").read_text()
     assert TOKEN not in done.out + done.err
 
 

@@ -105,7 +105,7 @@ def test_the_action_as_a_runner_executes_it(runs: dict[str, Ran], place: Path) -
     # What the hostile agent printed and wrote set nothing.
     assert (pushed.environment, forked.environment) == ("planted=\n", "planted=\n")
     # The page is there although the step failed.
-    assert "### guard: timeout" in pushed.log
+    assert "### guard: stalled" in pushed.log
 
     # The state of the first run is a hint for the second: its stall is the second in a row.
     assert "saved: " in pushed.log

@@ -7,7 +7,6 @@ from pydantic import Field
 
 from guard.core.base.fields import Count, Frozen, Instant, Line, Report
 from guard.core.base.text import escape
-from guard.core.check.words import status_word
 from guard.core.iteration.events import Status
 
 Share = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
@@ -68,7 +67,7 @@ def prometheus_text(report: MetricsReport) -> str:
 def _families(report: MetricsReport) -> Iterator[Family]:
     yield _counter("runs", "Runs started.", report.runs)
     yield _counter("iterations", "Iterations begun.", report.iterations)
-    statuses = {status_word(status): count for status, count in report.iterations_by_status.items()}
+    statuses = {str(status): count for status, count in report.iterations_by_status.items()}
     yield _labelled_counter("iterations_ended", "Iterations ended, by verdict.", "status", statuses)
     yield _counter("checks", "Completion checks made.", report.checks)
     yield _counter("probes", "Probes sent to agents' sessions.", report.probes)

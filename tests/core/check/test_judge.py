@@ -215,7 +215,7 @@ ANSWERS: dict[str, Case] = {
     "complete, pending tasks: timeout": (
         asked(answered("complete", **PENDING)), POLICY, "timeout: no_commits"),
     "complete, the output was a crash: timeout": (
-        asked(answered("complete"), output=said("crash")), POLICY, "timeout: no_commits"),
+        asked(answered("complete"), output=said("crash")), POLICY, "timeout: crashed"),
     "complete, the output could not be read: timeout": (
         asked(answered("complete"), output=said("unknown")), POLICY, "timeout: no_commits"),
     "complete, commits were lost: timeout": (
@@ -257,7 +257,7 @@ ANSWERS: dict[str, Case] = {
         asked(answered("complete"), rescue=rescue(), open_tasks=4), POLICY, "complete: rescued"),
     "rescued onto a branch of its own: timeout": (
         asked(answered("complete"), rescue=rescue(branch="guard/rescue/r-1"), uncommitted=LEFT),
-        POLICY, "timeout: rescue_refused"),
+        POLICY, "timeout: rescued"),
     "rescue refused: timeout": (
         asked(answered("complete"), rescue=rescue(0, reason="refused"), uncommitted=LEFT),
         POLICY, "timeout: rescue_refused"),
