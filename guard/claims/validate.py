@@ -21,7 +21,7 @@ from guard.core.claims.completion_validation import CompletionValidation
 from guard.core.claims.evidence import ClaimEvidence, TestRun, WorkSinceBaseline
 from guard.core.claims.files import named_paths
 from guard.core.claims.validate import needs_person, validate
-from guard.core.classify.combine import is_question
+from guard.core.classify.question import find_question
 from guard.core.tool_calls.read import ToolCall
 from guard.core.tool_calls.test_runs import runs_that_count
 from guard.errors import GuardError
@@ -64,7 +64,7 @@ def validate_claim(
         working_updates=agent.working_updates,
         findings=agent.findings,
         calls=None if calls is None else len(calls),
-        asks=is_question(message),
+        asks=find_question(message) is not None,
         silent=silent,
     )
     measured = _measure(guard, agent, evidence)

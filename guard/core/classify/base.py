@@ -24,6 +24,8 @@ class StreamEnd:
     """The agent's last message."""
     asked: bool = False
     """Whether the agent's last action was to ask a person a question."""
+    question: str = ""
+    """The words of that question, if the event has them."""
     helpless: bool = False
     """Whether every tool that the agent tried was denied."""
     killed: tuple[str, ...] = ()

@@ -44,6 +44,7 @@ class ClaudeFormat(Format):
         self._retry: ReportedError | None = None
         """Why the program retries; None after a message of the agent."""
         self._last_tool: str | None = None
+        self._question = ""
         self._tools: set[str] = set()
         self._resets: tuple[float, ...] = ()
         self._is_refused = False
@@ -86,6 +87,7 @@ class ClaudeFormat(Format):
         for block in blocks:
             if block.get("type") == "tool_use":
                 self._last_tool = word_in(block.get("name"))
+                self._question = _question_in(block)
                 if len(self._tools) < _MOST_TOOLS:
                     self._tools.add(word_in(block.get("id")))
 
@@ -113,6 +115,7 @@ class ClaudeFormat(Format):
             trouble=found,
             message=text or self._message,
             asked=self._last_tool in _QUESTION_TOOLS,
+            question=self._question,
             helpless=bool(self._tools) and self._tools <= denied,
             killed=self.team.lost_helpers,
             denied=tuple(name for name in names if name and name not in _QUESTION_TOOLS),
@@ -189,6 +192,11 @@ def _disguised_limit(result: Event, text: str) -> ReportedError | None:
 def _is_known(text: str) -> bool:
     # The first line is the known sentence; lines below it may say what a person can do.
     return is_known_failure(text.partition("\n")[0])
+
+
+def _question_in(block: Event) -> str:
+    asked = parts_of(part_of(block, "input"), "questions")
+    return " ".join(text_of(one.get("question")) for one in asked[:5])
 
 
 def _resets_in(event: Event) -> tuple[float, ...]:

@@ -7,6 +7,7 @@ from datetime import datetime
 from guard.core.classify.base import StreamEnd
 from guard.core.classify.errors import ErrorMeaning, ReportedError
 from guard.core.classify.outcome import Classification, Outcome, distinct_names, shorten_line
+from guard.core.classify.question import find_question
 from guard.core.classify.reset_times import reset_time, time_after, time_from_epoch
 
 _SIGNALS = {
@@ -26,41 +27,12 @@ _SIGNALS = {
     25: "sigxfsz",
 }
 _EXIT_WORDS = {124: "timed_out", 126: "not_executable", 127: "command_not_found"}
+_OK = ReportedError("ok", "completed")
 _OUTWEIGHED: frozenset[Outcome] = frozenset({"ok", "question", "denied", "crash", "unknown"})
 _DROPPED = re.compile(r"[\d/\\]")
 _WORD = re.compile(r"[^\W\d]+(?:['_-][^\W\d]+)*")
 
-# A false question stops a run, and a missed one costs only a probe, so a doubtful sentence is no question. Courtesies and
-# offers at the end of finished work are no questions, nor is an offer to commit: guard saves work without being asked.
 _TAIL = 3000
-_ITEM = re.compile(r"\s*(?:[-*•]|\d{1,2}[.)]|\(?[a-zA-Z][.)])\s+\S")
-_SENTENCES = re.compile(r"(?<=[.!?])[\"'*_)\]]*\s+")
-_MARKUP = re.compile(r"[*_`\"'”’)\]]+\Z|\A[*_`\"'“#\s-]+")
-_DECISION = re.compile(
-    r"\b(?:should|shall|may|can|must) (?:i|we)\b"
-    r"|\b(?:do|would|could|can|will|are|did) you\b"
-    r"|\b(?:which|what|where|who|when|how)\b.{0,160}\b(?:you|your|should|i)\b"
-    r"|\Awhich (?:one|of|option|approach|version|way|file|branch)\b"
-    r"|\b(?:is|are) (?:it|this|that|these|those) (?:ok|okay|alright|fine|correct|right|acceptable|what you)\b"
-    r"|\b(?:ok|okay|ready) (?:to|for me to) (?:proceed|continue|go)\b",
-    re.IGNORECASE,
-)
-_DEMAND = re.compile(
-    r"\A(?:[^,]{1,60}, )?(?:so )?(?:"
-    r"please (?:confirm|provide|choose|pick|select|clarify|specify|advise|decide|approve|answer|tell me|reply)\b"
-    r"|(?:please )?let me know (?:which|whether|how|what|where|when)\b"
-    r"|i (?:still )?need (?:your|you to)\b"
-    r"|(?:i am |i'm |we are )?(?:now |still )?(?:waiting|awaiting)(?: for)? your\b)",
-    re.IGNORECASE,
-)
-_COURTESY = re.compile(
-    r"\b(?:any|some)thing (?:else|more|further)\b|\bany(?: other| further| more)? (?:questions?|changes|feedback)\b"
-    r"|\blet me know if\b|\bfeel free\b|\bhappy to\b|\bif you(?:'d| would)? (?:like|want|need|prefer)\b"
-    r"|\b(?:also|as well|additionally|further|next)\b"
-    r"|\b(?:make sense|sounds? good|look good|curious|wonder)"
-    r"|\bcommit(?:\?| (?:it|this|that|these|those|them|the|my|all|now|and)\b)",
-    re.IGNORECASE,
-)
 _PERMISSION = re.compile(
     r"\b(?:needs?|requires?|request(?:ed)?|grant(?:ed)?|gives?|without|missing|lack|denied|wait(?:ing)? for|asked for)\b"
     r"[^.\n]{0,60}\b(?:permissions?|approval|authori[sz]ation)\b"
@@ -108,15 +80,12 @@ def _decide_outcome(
     ):
         return ReportedError("denied", "permissions", ending.message)
     if ending.asked and not reported:
-        return _question(ending)
+        return ReportedError("question", "question", ending.question or ending.message[-500:])
     if reported or not is_sound:
         text = (reported.text if reported else "") or (written.text if written else "")
         return ReportedError("crash", _crash_reason(reported, exit_code), text)
-    return _question(ending) if is_question(ending.message) else ReportedError("ok", "completed")
-
-
-def _question(ending: StreamEnd) -> ReportedError:
-    return ReportedError("question", "question", ending.message[-500:])
+    question = find_question(ending.message)
+    return ReportedError("question", "question", question) if question else _OK
 
 
 def _crash_reason(reported: ReportedError | None, exit_code: int | None) -> str:
@@ -177,31 +146,6 @@ def fingerprint(found: ReportedError) -> str:
     return shorten_line(f"{found.outcome}: {' '.join(words) or found.reason}", 200)
 
 
-def is_question(message: str) -> bool:
-    """Tell whether the message ends by asking a person for a decision."""
-    last = _last_sentence(message)
-    if not last or _COURTESY.search(last):
-        return False
-    if last.endswith(("?", "？")):
-        return _DECISION.search(last) is not None
-    return _DEMAND.search(last) is not None
-
-
 def is_permission_request(message: str) -> bool:
     """Tell whether the end of the message says that permissions are missing."""
     return _PERMISSION.search(message[-_TAIL:]) is not None
-
-
-def _last_sentence(message: str) -> str:
-    # The sentence before a list of choices counts; there is none if the message ends with code or a quotation.
-    lines = [line for line in message[-_TAIL:].splitlines() if line.strip()]
-    choices = 0
-    while lines and choices < 12 and _ITEM.match(lines[-1]):
-        choices += 1
-        lines.pop()
-    if not lines or lines[-1].lstrip().startswith((">", "```", "~~~", "|")):
-        return ""
-    last = _SENTENCES.split(lines[-1].strip())[-1]
-    if choices and not last.rstrip("*_ ").endswith(("?", ":")):
-        return ""
-    return _MARKUP.sub("", last.rstrip(": ") if choices else last).strip()

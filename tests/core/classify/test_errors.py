@@ -2,8 +2,9 @@
 
 import pytest
 
-from guard.core.classify.combine import is_permission_request, is_question
+from guard.core.classify.combine import is_permission_request
 from guard.core.classify.errors import error_meaning
+from guard.core.classify.question import find_question
 
 ERRORS = {
     'API Error: 529 {"type":"error","error":{"type":"overloaded_error"}}': "transient overloaded",
@@ -155,12 +156,12 @@ NO_QUESTIONS = {
 
 @pytest.mark.parametrize("text", sorted(QUESTIONS), ids=lambda text: text[:50])
 def test_a_question(text: str) -> None:
-    assert is_question(text)
+    assert find_question(text)
 
 
 @pytest.mark.parametrize("text", sorted(NO_QUESTIONS), ids=lambda text: text[:50])
 def test_no_question(text: str) -> None:
-    assert not is_question(text)
+    assert not find_question(text)
 
 
 @pytest.mark.parametrize(
@@ -181,4 +182,4 @@ def test_a_plea_for_permission(text: str, expected: bool) -> None:
 @pytest.mark.parametrize("text", ["a" * 10**6, "limit " * 10**5, "(" * 10**5, "x?" * 10**5])
 def test_long_texts_take_no_time(text: str) -> None:
     assert error_meaning(text) is None
-    assert not is_question(text)
+    assert not find_question(text)
