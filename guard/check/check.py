@@ -13,13 +13,14 @@ from guard.check.save import WorkKeeper, rescue_site
 from guard.check.subject import CheckSubject
 from guard.check.taskfile import count_open_tasks
 from guard.core.base.paths import unspell
-from guard.core.base.text import plural
+from guard.core.base.text import fit_line, plural
 from guard.core.check.events import MOST_LOOKS
 from guard.core.check.evidence import MOST_LIVING, Evidence, Living, Policy
 from guard.core.check.holders import is_news, living_agent, may_commit
 from guard.core.check.judge import Step, Verdict, judge, settle
 from guard.core.check.last_check import LastCheck
 from guard.core.check.report import CheckResult
+from guard.core.iteration.events import GOES_ON, DirtyFile
 from guard.core.probe.answer import ProbeResult
 from guard.core.snapshots.snapshot import Rescue, Snapshot
 from guard.core.work.count import commits_with_changes, count_work
@@ -40,6 +41,7 @@ if TYPE_CHECKING:
     from guard.rescue.scan_commits import CommitScan
 
 _PAUSE_SECONDS = 0.2
+_MOST_NAMES = 5
 _NOTHING_BEFORE = (
     "no baseline was recorded before: every uncommitted change counts as the iteration's"
 )
@@ -69,6 +71,8 @@ class Check:
     _looks: list[Evidence] = field(default_factory=list)
     _last_step: str = ""
     _stamp: str = ""
+    _hidden: tuple[DirtyFile, ...] | None = None
+    """What the iteration hid from git; None if that was not looked for."""
 
     def __post_init__(self) -> None:
         self._keeper = WorkKeeper(self.subject)
@@ -88,6 +92,9 @@ class Check:
             while True:
                 evidence = self._look()
                 decision = judge(evidence, self.policy).decision
+                if self._may_hide_work(evidence, decision) and self._find_hidden():
+                    evidence = self.gather()
+                    decision = judge(evidence, self.policy).decision
                 self._remember(evidence, decision)
                 if isinstance(decision, Verdict):
                     evidence = self._save(decision, evidence)
@@ -143,6 +150,7 @@ class Check:
         self._history = read_history(git, baseline, subject.other_refs(), subject.noted_commits())
         work = count_work(self._history)
         self._found = left_by_iteration(git, baseline, aside=self._found.aside, away=self._away)
+        self._found = self._found.with_hidden(self._hidden or ())
         self._away = ()  # From the first look on this guard is watching.
         dirty, aside = self._found.dirty.files, self._found.aside
         team = self.team.look()
@@ -176,8 +184,32 @@ class Check:
             yield _NOTHING_BEFORE
         if found.aside:
             yield f"{plural(len(found.aside), 'file')} changed while no guard was watching: taken for the user's"
+        if self._hidden:
+            names = ", ".join(file.path for file in self._hidden[:_MOST_NAMES])
+            files = plural(len(self._hidden), "file")
+            yield fit_line(f"the iteration hid {files} from git: {names}")
         replaced = find_replaced(baseline.dirty, found.dirty.files)
         yield from self._keeper.tell_what_is_kept(replaced) if replaced else ()
+
+    def _may_hide_work(self, evidence: Evidence, decision: Verdict | Step) -> bool:
+        """Tell whether it has to be found out what git does not list: before a verdict says that nothing was left."""
+        if self._hidden is not None or not isinstance(decision, Verdict):
+            return False
+        if evidence.uncommitted.has_any or (decision.status, decision.reason) in GOES_ON:
+            return False
+        if not evidence.own_commits:
+            return True
+        from guard.check.hidden import may_hide
+
+        return may_hide(self.subject)
+
+    def _find_hidden(self) -> bool:
+        from guard.check.hidden import find_hidden
+
+        self._snapshot = self._keeper.snapshot()
+        self._keeper.warn_of_unread(self._snapshot)
+        self._hidden = find_hidden(self.subject, self._snapshot, self._found.dirty)
+        return bool(self._hidden)
 
     def _remember(self, evidence: Evidence, decision: Verdict | Step) -> None:
         # Of looks that led to a wait one after another only the newest is kept.
@@ -246,7 +278,14 @@ class Check:
             return ask(self.subject.question())
 
     def _commit_left(self) -> Rescue:
-        return self._leftovers().commit()
+        if self._hidden is None and self._find_hidden():
+            self._found = self._found.with_hidden(self._hidden or ())
+        made = self._leftovers().commit()
+        if self._hidden:
+            self._hidden = None
+            self.gather()
+            self._find_hidden()
+        return made
 
     def _leftovers(self, held: Mapping[str, str] | None = None) -> "Leftovers":
         from guard.check.leftovers import Leftovers
@@ -263,9 +302,6 @@ class Check:
         if evidence.work.lost_tips:
             self._keeper.keep_lost(evidence.work)
         if not evidence.uncommitted.has_any:
-            if self._keeper.may_be_hidden() or verdict.reason == "nothing_to_do":
-                self._snapshot = self._keeper.snapshot()
-                self._keeper.warn_of_unread(self._snapshot)
             return evidence
         is_due = verdict.status in ("timeout", "error") and self.policy.final_rescue_attempt
         is_due = is_due and bool(evidence.uncommitted.names)

@@ -95,15 +95,6 @@ class WorkKeeper:
         if not kept.whole:
             self.warn(f"guard cannot read every file, so something may be left: {kept.skipped[0]}")
 
-    def may_be_hidden(self) -> bool:
-        """Tell whether `info/exclude`, which git obeys and no commit shows, changed since the baseline."""
-        rules, began = self.subject.repository.common_dir / "info/exclude", self.subject.baseline.at
-        with suppress(OSError):
-            if began is not None and rules.stat().st_ctime > began.timestamp():
-                self.warn(f"the iteration changed {rules}, which may hide files from git")
-                return True
-        return False
-
     def keep_lost(self, work: Work) -> None:
         """Pin the commits that the iteration threw away, and say where."""
         subject = self.subject

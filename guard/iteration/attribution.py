@@ -6,7 +6,7 @@ the user's. The next baseline takes both for the user's; the snapshots have them
 
 import os
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from math import inf
 from pathlib import Path
@@ -44,6 +44,13 @@ class LeftByIteration:
     dirty: Dirty
     changed: tuple[DirtyFile, ...]
     aside: frozenset[str]
+
+    def with_hidden(self, hidden: tuple[DirtyFile, ...]) -> "LeftByIteration":
+        """Add files that git does not list."""
+        listed = {file.path for file in self.dirty.files}
+        more = tuple(file for file in hidden if file.path not in listed)
+        dirty = replace(self.dirty, files=(*self.dirty.files, *more))
+        return LeftByIteration(dirty, (*self.changed, *more), self.aside)
 
     @cached_property
     def files(self) -> tuple[DirtyFile, ...]:

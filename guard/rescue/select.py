@@ -41,13 +41,10 @@ def _ask_ignored(project: Project, paths: Sequence[bytes]) -> IgnoredPaths:
     return find_ignored_paths(project.with_variables(GIT_LITERAL_PATHSPECS="0").call, paths)
 
 
-def _is_new(project: Project, source: bytes, changed: Collection[bytes], since: datetime) -> bool:
-    if source in changed:
-        return True
-    inside = not os.path.isabs(source) and not source.startswith(b".git/")
+def _is_written_since(project: Project, source: bytes, since: datetime) -> bool:
     place = os.path.join(os.fsencode(project.repository.root), source)
     try:
-        return not inside and os.stat(place).st_ctime > since.timestamp()
+        return os.stat(place).st_ctime > since.timestamp()
     except OSError:
         return False
 
@@ -173,7 +170,7 @@ class Planner:
         answer, found, others = _ask_ignored(self._project, candidates), dict[bytes, str](), 0
         for path, source in answer.sources.items():
             folder = next((at for at in folders_above(path) if at in self._taken.rebuilt), None)
-            if not _is_new(self._project, source, changed, self._since):
+            if not self._is_new_rule(source, changed, folder):
                 others += 1
             elif folder is None:
                 found[path] = _NEW_RULE
@@ -181,6 +178,22 @@ class Planner:
                 # Named once: a tool may have installed very many files there.
                 found[folder] = f"rebuilt: {self._taken.rebuilt[folder]}, {_NEW_RULE}"
         return HiddenFiles(found | _unjudged(answer.refused), others)
+
+    def _is_new_rule(
+        self, source: bytes, changed: Collection[bytes], rebuilt: bytes | None = None
+    ) -> bool:
+        """Tell whether a file with ignore rules is the iteration's and not committed: it may ignore itself.
+
+        The rules that a tool puts into a folder which it rebuilds are about that folder alone.
+        """
+        if source in changed:
+            return True
+        if rebuilt is not None and source.startswith(rebuilt + b"/"):
+            return False
+        committed, kept = self._committed.get(source), self._taken.kept.get(source)
+        if committed is not None and kept is not None and committed[1] == kept.oid:
+            return False
+        return self._since is not None and _is_written_since(self._project, source, self._since)
 
     def _files_of(self, paths: Sequence[bytes]) -> list[bytes]:
         """A new folder stands for the files in it, as far as they are not ignored."""

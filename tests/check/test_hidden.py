@@ -1,0 +1,125 @@
+"""Work that the iteration hid from git: it is rescued or listed, and never taken for nothing."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.support import commit, git, run, write
+from tests.support.sessions import QUICK, answering, script
+
+
+@pytest.fixture(autouse=True)
+def project(repository: Path) -> Path:
+    commit(repository)
+    commit(repository, ".gitignore", "Build/\n*.log\n")
+    return repository
+
+
+def iterate(tmp_path: Path, text: str) -> dict[str, Any]:
+    asking = ("--agent", "command", "--probe-command", answering(tmp_path, "complete"))
+    agent = script(tmp_path / "agent", text)
+    found: dict[str, Any] = run("run", "--format", "json", *asking, *QUICK, "--", agent).json
+    return found
+
+
+FILTERED = """
+git config filter.x.clean 'git show HEAD:file.txt'
+echo 'file.txt filter=x' > .git/info/attributes
+sleep 0.02; echo hidden > file.txt; touch -d '1 hour ago' file.txt; git add file.txt
+git config --remove-section filter.x; rm .git/info/attributes
+"""
+HIDING = {
+    "info/exclude": ("echo '*' > .git/info/exclude; echo x > work.py", "work.py"),
+    "core.excludesFile": (
+        "echo '*.py' > ../rules; git config core.excludesFile $PWD/../rules; echo x > work.py",
+        "work.py",
+    ),
+    "a .gitignore of everything": (
+        "git update-index --assume-unchanged .gitignore; echo '*' >> .gitignore; echo x > work.py",
+        "work.py",
+    ),
+    "a .gitignore that ignores itself": (
+        "mkdir src; echo '*' > src/.gitignore; echo x > src/work.py",
+        "src/work.py",
+    ),
+    "core.ignorecase": (
+        "git config core.ignorecase true; mkdir build; echo x > build/work.py",
+        "build/work.py",
+    ),
+    "core.ignorecase and a name that is tracked": (
+        "git config core.ignorecase true; echo x > FILE.txt",
+        "FILE.txt",
+    ),
+    "assume-unchanged": (
+        "git update-index --assume-unchanged file.txt; echo x > file.txt",
+        "file.txt",
+    ),
+    "skip-worktree": ("git update-index --skip-worktree file.txt; echo x > file.txt", "file.txt"),
+    "a filter that is gone again": (FILTERED, "file.txt"),
+}
+
+
+def list_named(found: dict[str, Any]) -> set[str]:
+    left, rescue = found["uncommitted"], found["rescue"] or {}
+    held = {one["path"] for one in rescue.get("held_back", ())}
+    return {*left["untracked"], *left["unstaged"]} | held
+
+
+@pytest.mark.parametrize(("text", "path"), HIDING.values(), ids=HIDING)
+def test_hidden_work_is_not_nothing(text: str, path: str, project: Path, tmp_path: Path) -> None:
+    found = iterate(tmp_path, text)
+    assert found["reason"] != "nothing_to_do"
+    if path not in list_named(found):
+        assert git(project, "show", f"HEAD:{path}") == (project / path).read_text()
+
+
+def test_beside_commits_hidden_work_is_named(tmp_path: Path) -> None:
+    text = (
+        "echo a > a.py; git add a.py; git commit -qm A; echo '*' > .git/info/exclude; echo x > b.py"
+    )
+    found = iterate(tmp_path, text)
+    assert (found["status"], found["uncommitted"]["untracked"]) == ("complete", ["b.py"])
+    assert "the iteration hid 1 file from git: b.py" in str(found["evidence"])
+
+
+def test_beside_commits_a_folder_that_hides_itself_is_named(tmp_path: Path) -> None:
+    text = "echo a > a.py; git add a.py; git commit -qm A; mkdir b; echo '*' > b/.gitignore; echo x > b/b.py"
+    found = iterate(tmp_path, text)
+    assert "b/b.py" in found["uncommitted"]["untracked"]
+
+
+def test_a_rescue_of_other_work_names_what_is_hidden(tmp_path: Path) -> None:
+    text = "echo a > a.py; mkdir b; echo '*' > b/.gitignore; echo x > b/b.py"
+    found = iterate(tmp_path, text)
+    assert found["rescued"]
+    assert "b/b.py" in {one["path"] for one in found["rescue"]["held_back"]}
+
+
+COMMIT = "echo a > a.py; git add -A; git commit -qm A"
+HEALTHY = {
+    "a committed rule": f"echo out/ >> .gitignore; mkdir out; echo x > out/x.js; {COMMIT}",
+    "a cache with its own rules": (
+        f"mkdir .some_cache; echo '*' > .some_cache/.gitignore; echo x > .some_cache/x; {COMMIT}"
+    ),
+    "a virtual environment": (
+        f"mkdir -p v/bin; echo > v/pyvenv.cfg; echo '*' > v/.gitignore; echo x > v/bin/x; {COMMIT}"
+    ),
+    "a report": f"mkdir htmlcov; echo '*' > htmlcov/.gitignore; echo x > htmlcov/i.html; {COMMIT}",
+    "what was ignored before": f"echo x > run.log; {COMMIT}",
+    "an unrelated rule beside": f"echo '*.tmp' > .git/info/exclude; echo x > run.log; {COMMIT}",
+    "other line ends": f"git config core.autocrlf true; printf 'a\\r\\n' > file.txt; {COMMIT}",
+}
+
+
+@pytest.mark.parametrize("text", HEALTHY.values(), ids=HEALTHY)
+def test_nothing_is_hidden(text: str, tmp_path: Path) -> None:
+    found = iterate(tmp_path, text)
+    assert (found["status"], found["reason"]) == ("complete", "commits")
+    assert found["uncommitted"]["untracked"] == found["uncommitted"]["unstaged"] == []
+
+
+def test_nothing_to_do_beside_caches_and_logs(project: Path, tmp_path: Path) -> None:
+    write(project / "run.log", "before\n")
+    text = "echo x > run.log; mkdir .some_cache; echo '*' > .some_cache/.gitignore; echo x > .some_cache/x"
+    assert iterate(tmp_path, text)["reason"] == "nothing_to_do"
