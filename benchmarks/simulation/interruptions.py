@@ -55,6 +55,25 @@ def asks_a_person(make: sessions.Making) -> sessions.Session:
     return make.session(sessions.truth("blocked"), sessions.always(sessions.WAITING), ending)
 
 
+def asks_with_courtesy(make: sessions.Making) -> sessions.Session:
+    """It cannot go on without an answer, and says so in a polite way."""
+    if make.chance(0.3):
+        make.leaves()
+    return make.session(
+        sessions.truth("blocked"), sessions.always(sessions.WAITING), "courteous question"
+    )
+
+
+def offers_more(make: sessions.Making) -> sessions.Session:
+    """Its work is done, and its last words are an offer, a quoted question or a rhetorical one: no person is needed."""
+    if make.chance(0.5):
+        make.commits()
+        return make.session(sessions.truth("complete"), sessions.always(sessions.COMPLETE), "offer")
+    make.leaves()
+    real = sessions.truth("complete", must_be_rescued=True)
+    return make.session(real, sessions.always(sessions.COMPLETE), "offer")
+
+
 def hung_cli(make: sessions.Making) -> sessions.Session:
     """The agent's program hung, with work or without, until guard ended it."""
     left = make.chance(0.5)

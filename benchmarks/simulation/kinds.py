@@ -50,6 +50,8 @@ SUPERVISED: dict[str, tuple[int, Callable[[Making], Session]]] = {
     "killed with its helpers": (4, interruptions.killed_with_helpers),
     "permissions denied": (3, interruptions.denied),
     "asks a person": (3, interruptions.asks_a_person),
+    "asks a person with courtesy": (2, interruptions.asks_with_courtesy),
+    "offers more after its work": (3, interruptions.offers_more),
     "hung CLI": (3, interruptions.hung_cli),
 }
 """Those that only somebody can tell who saw the agent's output, too."""

@@ -14,6 +14,8 @@ Ending = Literal[
     "transient",
     "auth",
     "question",
+    "courteous question",
+    "offer",
     "denied",
     "turns",
     "context",
@@ -37,6 +39,20 @@ _QUESTIONS = (
     "There are two ways to do this.\n1. a table\n2. a file\nWhich one should I use?",
     "The database would be dropped by this. Should I go on?",
     "Please confirm that I may change the public interface.",
+)
+
+_COURTEOUS = (
+    "I can store the sessions in either database. Should I use PostgreSQL or SQLite? Please let me know.",
+    "I have not changed anything yet. Is it production or staging?",
+    "The migration deletes the old table. I need your go-ahead before I run it. Thank you!",
+    "Both ways work, and I stopped here because they exclude each other. Your call.",
+)
+_OFFERS = (
+    "The parser is written and its tests pass. Would you like me to open a PR?",
+    "Done: the login page works. Let me know if you want anything else!",
+    "All tasks are finished. Shall I also update the changelog?",
+    'The dialog now asks "Delete all files?" before it deletes anything.',
+    "Why did the test fail? Because the clock was mocked twice. I fixed it and all tests pass.",
 )
 
 
@@ -202,6 +218,14 @@ _AGENTS: dict[Ending, tuple[_Maker, ...]] = {
         lambda random, _: _claude([_says(text := random.choice(_QUESTIONS)), _result(text)]),
         lambda random, _: _codex(_codex_says(random.choice(_QUESTIONS)), _TURN_OVER),
         lambda _, __: _claude([_uses("AskUserQuestion"), _result("")]),
+    ),
+    "courteous question": (
+        lambda random, _: _claude([_says(text := random.choice(_COURTEOUS)), _result(text)]),
+        lambda random, _: _codex(_codex_says(random.choice(_COURTEOUS)), _TURN_OVER),
+    ),
+    "offer": (
+        lambda random, _: _claude([_says(text := random.choice(_OFFERS)), _result(text)]),
+        lambda random, _: _codex(_codex_says(random.choice(_OFFERS)), _TURN_OVER),
     ),
     "cut": (
         lambda random, _: _claude([_uses("Bash"), _says(random.choice(_CLOSING))], -15),
