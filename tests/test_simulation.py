@@ -126,7 +126,7 @@ def test_a_product_that_is_broken_is_found_out(
     break_it: Callable[[pytest.MonkeyPatch], None], found: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     break_it(monkeypatch)
-    assert failures(simulated(400, seed=3))[found] > 0
+    assert failures(simulated(800, seed=5))[found] > 0
 
 
 def test_the_figures_and_the_table_are_printed() -> None:

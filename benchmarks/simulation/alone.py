@@ -134,3 +134,11 @@ def late_commit(make: Making) -> Session:
         at = at / 100
     make.later_commits(at)
     return make.session(DONE, evasive(make), "ok" if make.chance(0.7) else "crash")
+
+
+def hides_its_work(make: Making) -> Session:
+    """What it wrote is kept from git by `info/exclude`, a `.gitignore` of `*` or the like, and it may say that it is done."""
+    make.hides()
+    if make.chance(0.4):
+        return make.session(truth("complete", must_be_rescued=True), always(COMPLETE))
+    return make.session(truth("timeout", must_be_rescued=True), always(WORKING))

@@ -17,6 +17,7 @@ KINDS: dict[str, tuple[int, Callable[[Making], Session]]] = {
     "forgot, and nobody can tell": (3, alone.forgot_and_cannot_tell),
     "forgot, and cannot be asked": (2, alone.forgot_and_cannot_be_asked),
     "halfway, uncommitted": (4, alone.halfway),
+    "work hidden from git": (3, alone.hides_its_work),
     "helper commits": (6, survivors.helper_commits),
     "helper is silent": (5, survivors.helper_is_silent),
     "helper takes hours": (2, survivors.helper_takes_hours),

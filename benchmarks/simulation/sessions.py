@@ -115,6 +115,13 @@ class Making:
         for _ in range(self.random.randint(1, most)):
             leave(self.world, self, secret=secrets)
 
+    def hides(self) -> None:
+        """The agent does its work, and a rule of its own keeps git from listing it."""
+        before = set(self.world.work_tree)
+        self.leaves()
+        new = self.world.work_tree.keys() - before
+        self.world.hidden |= new if self.chance(0.6) else {min(new)}
+
     def users_files(self) -> None:
         """The user had begun something before the session."""
         for number in range(self.random.randint(1, 3)):

@@ -12,7 +12,7 @@ from guard.check.check import Check
 from guard.check.save import WorkKeeper
 from guard.check.subject import CheckSubject
 from guard.core.check.evidence import Evidence, Policy
-from guard.core.check.judge import Step
+from guard.core.check.judge import Step, Verdict
 from guard.core.config.settings import Settings
 from guard.core.iteration.events import DirtyFile
 from guard.core.probe.answer import ProbeResult
@@ -52,8 +52,11 @@ class SimulatedCheck(Check):
         return self._begun + timedelta(seconds=self._world.now)
 
     def _look(self) -> Evidence:
+        return self.gather()
+
+    def gather(self) -> Evidence:
         world, session = self._world, self._session
-        now = world.dirty()
+        now = world.dirty(with_hidden=bool(self._hidden))
         changed = files_changed_since(world.before, now)
         self._found = LeftByIteration(Dirty((), {}), changed, frozenset())
         self._stamp = world.refs()
@@ -91,7 +94,21 @@ class SimulatedCheck(Check):
             return asked(self._random, reply)
         return noise(self._random) if reply == "noise" else fails(self._random, reply, self._now())
 
+    def _may_hide_work(self, evidence: Evidence, decision: Verdict | Step) -> bool:
+        if evidence.own_commits and not self._world.hidden:
+            return False  # No rule changed by which git could overlook files.
+        seen = evidence.model_copy(update={"work": Work()}) if self._world.hidden else evidence
+        return super()._may_hide_work(seen, decision)
+
+    def _find_hidden(self) -> bool:
+        self._snapshot = self._world.snapshot()
+        there = self._world.hidden & self._world.work_tree.keys()
+        self._hidden = tuple(self._world.work_tree[path].dirty() for path in sorted(there))
+        return bool(there)
+
     def _commit_left(self) -> Rescue:
+        if self._hidden is None and self._find_hidden():
+            self.gather()
         self._world.advance(self._random.uniform(0.1, 3))
         return self._world.rescue({file.path for file in self._found.files})
 

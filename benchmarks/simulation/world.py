@@ -109,6 +109,8 @@ class World:
     before: tuple[DirtyFile, ...] = ()
     actors: tuple[Actor, ...] = ()
     team: str | None = None
+    hidden: set[str] = field(default_factory=set)
+    """Files of the session's that git does not list, by rules that it wrote."""
     operation: str | None = None
     """A merge, rebase or the like that the session left in progress."""
     happenings: list[Happening] = field(default_factory=list)
@@ -137,8 +139,13 @@ class World:
     def member_is_active(self) -> bool:
         return any(one.kind == "member" and one.is_active(self.now) for one in self.actors)
 
-    def dirty(self) -> tuple[DirtyFile, ...]:
-        return tuple(one.dirty() for _, one in sorted(self.work_tree.items()))
+    def dirty(self, *, with_hidden: bool = False) -> tuple[DirtyFile, ...]:
+        """What git lists; and with the hidden files, what the snapshots show besides."""
+        return tuple(
+            one.dirty()
+            for path, one in sorted(self.work_tree.items())
+            if with_hidden or path not in self.hidden
+        )
 
     def advance(self, seconds: float) -> None:
         """Let time pass, and happen what happens."""
