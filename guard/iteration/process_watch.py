@@ -22,6 +22,8 @@ _OF_PROBE = f"{PROBE}=".encode()
 _BUSY_SHARE = 0.03
 _LEAST_CPU_SECONDS = 0.05
 _LEAST_READ_BYTES = 2048
+_LEAST_OWN_BYTES = 1024
+"""What an agent CLI has to write within a window: one that waits in vain still notes every five minutes that it is alive."""
 _WINDOW_SECONDS = 30.0
 
 
@@ -47,16 +49,18 @@ class _Seen:
     cpu_seconds: float
     read: int | None
     since: float
-    """Since when its CPU time and what it has read are compared."""
+    """Since when its CPU time and what it has read, and of an agent written, are compared."""
 
-    def has_progressed(self, stat: Stat, now: float) -> bool:
+    def has_progressed(self, stat: Stat, now: float, least_written: int) -> bool:
         """Compare it with an earlier look, and keep what the next look compares."""
         gained, passed = stat.cpu_seconds - self.cpu_seconds, now - self.since
         is_busy = gained >= _LEAST_CPU_SECONDS and gained > _BUSY_SHARE * passed
         has_read = self.read is not None and stat.read - self.read >= _LEAST_READ_BYTES
+        has_written = abs(stat.written - self.written) >= least_written
         if self.read is None or passed > _WINDOW_SECONDS:
             self.cpu_seconds, self.read, self.since = stat.cpu_seconds, stat.read, now
-        return is_busy or has_read or stat.written != self.written
+            self.written = stat.written
+        return is_busy or has_read or has_written
 
 
 @dataclass
@@ -84,12 +88,12 @@ class ProcessWatch:
 
     def _living(self, stat: Stat, now: float, serves: bool) -> Living:
         key = (stat.pid, stat.start)
-        before = self._seen.get(key)
-        if before is None or before.has_progressed(stat, now):
-            before = _Seen(now, stat.written, stat.cpu_seconds, stat.read, now)
-            self._seen[key] = before
         agent = self.marked.agent
         own = agent is not None and (agent.pid, agent.start) == key
+        before, least = self._seen.get(key), _LEAST_OWN_BYTES if own else 1
+        if before is None or before.has_progressed(stat, now, least):
+            before = _Seen(now, stat.written, stat.cpu_seconds, stat.read, now)
+            self._seen[key] = before
         return Living(
             kind="agent" if own else "process",
             name=f"{stat.name} (pid {stat.pid})",

@@ -17,6 +17,7 @@ from guard.system.process_table import list_from_ps, list_processes
 from tests.support.sessions import ending, until
 
 BUSY = "while True: sum(range(10000))"
+BEATS = "import time\nwhile True: open('beat', 'w').write('x' * 250); time.sleep(20)"
 READS = "import time\nwhile True: open('/bin/sh', 'rb').read(4096); time.sleep(0.05)"
 SLEEPS = "import time; open('up', 'w').close(); time.sleep(300)"
 WRITES = "import time\nwhile True: open('log', 'a').write('x'); time.sleep(0.05)"
@@ -96,6 +97,17 @@ while True:
     open("/proc/self/statm", "rb", 0).read(30)
     time.sleep(0.2)
 """
+
+
+def test_a_note_that_it_is_alive_is_no_sign_of_an_agents_work(tmp_path: Path) -> None:
+    with subprocess.Popen([sys.executable, "-c", BEATS], cwd=tmp_path, process_group=0) as agent:
+        try:
+            until((tmp_path / "beat").exists)
+            start = next(stat.start for stat in list_processes() if stat.pid == agent.pid)
+            watch = ProcessWatch(ProcessMark(agent=Process(pid=agent.pid, start=start)))
+            until(lambda: watch.look()[0].idle_seconds >= 25)
+        finally:
+            os.killpg(agent.pid, signal.SIGKILL)
 
 
 def test_the_wake_ups_of_an_event_loop_are_no_sign_of_work(
