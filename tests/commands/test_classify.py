@@ -33,7 +33,7 @@ def test_a_limit_from_a_file(tmp_path: Path) -> None:
         "claim": None,
         "cost_usd": 0.0,
         "denied_tools": [],
-        "words": "You've hit your limit · resets 3:33am (UTC)",
+        "words": "You've hit your 5-hour limit · resets 3:33am (UTC)",
         "format": "claude",
         "skipped": 0,
     }

@@ -629,9 +629,10 @@ def test_work_that_was_stashed_is_named(begun: Path, tmp_path: Path) -> None:
     assert f"git stash apply {found['uncommitted']['stashed'][0]}" in found["detail"]
 
 
-def test_a_rescue_on_a_branch_of_its_own_is_a_stall_all_the_same(begun: Path) -> None:
+def test_a_rescue_on_a_branch_of_its_own_raises_no_streak(begun: Path) -> None:
     for number in range(3):
         agent = f"git checkout -q -b other{number}; echo x > new{number}.txt"
         _, found = iterate("--no-probe", "--", "sh", "-c", agent)
         git(begun, "checkout", "-q", "main")
-    assert (found["breaker"]["state"], found["breaker"]["reason"]) == ("open", "no_commits")
+    assert (found["status"], found["reason"]) == ("timeout", "rescued")
+    assert (found["breaker"]["state"], found["breaker"]["streak"]) == ("closed", 0)
