@@ -56,7 +56,12 @@ CELLS = [
     for way in WAYS
     if target not in RARE or way in ("deleted", "garbage", "a pipe")
 ]
-WORK = "printf 'precious\\n' > work.txt; echo a > done.txt; git add done.txt; git commit -qm done"
+KNOWN = (
+    "until grep -q '\"pid\": '$$, $GUARD_RUN_WORKSPACE/worktrees.d/*/run.json; do sleep 0.02; done"
+)
+"""Wait until guard has recorded the agent's process: until then it writes where the agent is about to break things."""
+SAVED = "printf 'precious\\n' > work.txt; echo a > done.txt; git add done.txt; git commit -qm done"
+WORK = f"{KNOWN}; {SAVED}"
 RUN = ("run", "--no-probe", "--no-wait", "--", "sh", "-c")
 
 
@@ -253,7 +258,7 @@ def test_where_nothing_can_be_written_the_message_says_why(
 
 def test_an_agent_that_deletes_the_state_is_not_ended_for_it(scene: Scene, tmp_path: Path) -> None:
     # Guard looks at the agent every second.
-    agent = f"{delete(scene.workspace)}; {WORK}; sleep 2.5; echo yes > {tmp_path}/lived"
+    agent = f"{delete(scene.workspace)}; {SAVED}; sleep 2.5; echo yes > {tmp_path}/lived"
     result = run("run", "--task", "T1", "--no-probe", "--no-wait", "--", "sh", "-c", agent)
     assert (tmp_path / "lived").read_text() == "yes\n"
     assert result.code == 5, result
