@@ -56,6 +56,8 @@ def _text(report: ProbeReport) -> str:
     lines = [f"{report.agent}: {report.reading}{claim}: {answer.message}".rstrip(": ")]
     if answer.agents_active:
         lines.append(f"helpers: {answer.agents_details or 'active'}")
+    if answer.needs_person:
+        lines.append(f"needs you: {answer.question or 'it does not say for what'}")
     lines += [f"pending: {task}" for task in answer.tasks_pending]
     lines += [f"next: {answer.next_action}"] if answer.next_action else []
     return "\n".join(map(escape, lines))

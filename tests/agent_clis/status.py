@@ -19,6 +19,8 @@ _COMPLETE = {
     "commits_made": 0,
     "should_continue": False,
     "next_action": "",
+    "needs_person": False,
+    "question": "",
 }
 
 

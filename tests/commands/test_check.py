@@ -184,6 +184,15 @@ def test_a_claim_of_commits_that_git_does_not_have_is_in_the_verdict(
     assert {"source": "probe", "fact": "claims 7 commits; git has 0"} in found["evidence"]
 
 
+def test_a_session_that_needs_a_person_says_what_for(begun: Path, tmp_path: Path) -> None:
+    write(begun / "half.py", "half done\n")
+    asks = {"needs_person": True, "question": "Which database?"}
+    code, found = check(*OFTEN, "--probe-command", answering(tmp_path, "working", **asks))
+    assert (code, found["status"], found["reason"]) == (14, "blocked", "question")
+    assert (found["detail"], asked(tmp_path)) == ("Which database?", 1)
+    assert found["snapshot"] is not None
+
+
 def test_an_unreadable_answer_earns_one_more_probe(begun: Path, tmp_path: Path) -> None:
     probe = script(tmp_path / "probe", f"echo asked >> {tmp_path}/asked; echo I am done.")
     code, found = check(*OFTEN, "--probe-command", probe)

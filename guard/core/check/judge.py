@@ -11,7 +11,7 @@ from datetime import datetime
 from math import inf
 from typing import Literal
 
-from guard.core.base.text import plural
+from guard.core.base.text import fit_line, plural
 from guard.core.check.evidence import Evidence, Living, Policy
 from guard.core.check.holders import hung_members, is_holding, living_agent, may_commit, may_go_on
 from guard.core.classify import Classification, status_of
@@ -151,6 +151,15 @@ def _waits_for_helper(seen: Evidence, policy: Policy) -> Decision | None:
     return replace(held, next_round=True) if isinstance(held, Step) else held
 
 
+def _needs_person(seen: Evidence, _policy: Policy) -> Decision | None:
+    probe = _probe_of_round(seen)
+    answer = probe.answer if probe else None
+    if answer is None or not answer.needs_person or answer.reading() == "complete":
+        return None
+    asked = answer.question or answer.message or "the session does not say what it needs"
+    return Verdict("blocked", "question", fit_line(" ".join(asked.split())))
+
+
 def _says_complete(seen: Evidence, policy: Policy) -> Decision | None:
     if _reading(seen) != "complete":
         return None
@@ -255,6 +264,7 @@ RULES: tuple[tuple[str, Callable[[Evidence, Policy], Decision | None]], ...] = (
     ("a member hangs", _hung_members),
     ("the probe failed for good", _probe_failed_for_good),
     ("the session waits for a helper", _waits_for_helper),
+    ("the session needs the user", _needs_person),
     ("the session says complete", _says_complete),
     ("ask the session", _ask),
     ("another round", _next_round),

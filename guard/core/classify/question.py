@@ -31,8 +31,8 @@ _MADE = (
 )
 _DONE = _words(
     rf"\b(?:i|we)(?:'ve| have)?(?: now| just| also| successfully)* {_MADE}\b",
-    rf"(?:^|[.!:\n]\s*|[-*•]\s+){_MADE}\b",
-    r"(?:^|[.!\n]\s*|\W\s)(?:all )?(?:done|finished|complete)\b\s*[.!:,—-]",
+    rf"(?:^|[.!:,\n]\s*|[-*•]\s+|\b(?:but|and|so) ){_MADE}\b|\ball green\b",
+    r"(?<!not )(?<!n't )\b(?:done|finished|complete)\b\s*[.!:,;—-]",
     r"\b(?:is|are|was|were|has been|have been)(?: now| all| both| fully)* (?:done|finished|complete|completed"
     r"|fixed|in place|implemented"
     r"|merged|committed|pushed|ready|green|working|migrated|updated|added|removed)\b",
@@ -66,7 +66,10 @@ _STOPS = _words(
     r"(?: \w+)? (?:go-ahead|go ahead|approval|confirmation|decision|input|answer|permission|sign-off|okay|ok"
     r"|call|choice|clarification"
     r"|guidance|direction|instructions|consent|credentials?|password|api key|access token|token|answers)\b",
-    r"\b(?:i|we)(?: still| first| really| do)? need (?:you to|to know|from you)\b",
+    r"\b(?:i|we)(?: still| first| really| do)? need (?:you to|to know|from you)\b"
+    r"|\b(?:i|we)(?:'ll)?(?: still| first)? need (?:\S+ ){1,12}?(?:to|before i can|so (?:that )?i can)"
+    r" (?:go on|proceed|continue|start|begin|finish|go further)\b",
+    r"\b(?:when|if|as soon as) you (?:give me|say|confirm|approve|tell me)\b",
     r"\b(?:it's|it is|that's|this is|the (?:choice|decision) is) (?:your (?:call|choice|decision)|up to you"
     r"|yours)\b|\A(?:so )?your (?:call|choice|decision)\b",
     r"\b(?:up to you|over to you)\b|\b(?:before|until) you (?:confirm|decide|approve|answer|reply|choose|tell|give|say)\b"
@@ -92,7 +95,7 @@ _OFFER = _words(
 )
 _COURTESY = _words(
     r"\b(?:any|some)thing (?:else|more|further)\b|\bany(?: other| further| more)? (?:questions?|changes"
-    r"|feedback|concerns|thoughts|comments)\b",
+    r"|tasks?|requests?|work|issues|ideas|requirements|feedback|concerns|thoughts|comments)\b",
     r"\b(?:let me know|feel free|reach out|just ask|happy to|glad to|hope (?:this|that)|thanks|thank you|cheers"
     r"|good luck|enjoy)\b",
     r"\bwhat do you think\b|\b(?:make|makes) sense\b|\bsounds? (?:good|right|ok)|\blooks? (?:good|right|ok)\b"
@@ -105,7 +108,7 @@ _PLAIN_COURTESY = _words(
     r"|glad to|i can then|i'd be happy)\b",
     r"\A(?:please )?(?:advise|confirm|reply|answer|respond)\W*\Z",
     r"\A(?:i'll|i will|i can|i'd|then i|and i|once|as soon as|after|when you|if (?:so|yes|not|you)|either way"
-    r"|both (?:work|are)|my (?:recommendation|preference|suggestion|default)"
+    r"|both (?:work|are (?:fine|ok|good|possible|valid|equally))|my (?:recommendation|preference|suggestion|default)"
     r"|i (?:recommend|suggest|prefer|lean|would)|i'm leaning|recommend|in the meantime|meanwhile|nothing (?:has"
     r"|was)|no (?:files|changes)|i (?:have|did)(?:n't| not))\b",
 )
@@ -146,7 +149,8 @@ def find_question(message: str) -> str | None:
     items: list[str] = []
     while lines and len(items) < 15 and _ITEM.match(lines[-1]):
         items.insert(0, lines.pop())
-    is_done = bool(_DONE.search(text)) and not _OPEN.search(text)
+    # A report of finished work stands against what the agent could not do before it, not against what still stops it.
+    is_done = _last_place(_DONE, text) > _last_place(_OPEN, text)
     asked = _asked_in_items(items, lines, is_done)
     if asked:
         return asked
@@ -155,6 +159,10 @@ def find_question(message: str) -> str | None:
     if found and _GOES_ON.search(" ".join(sentences[-_LAST_SENTENCES:])):
         return None
     return found
+
+
+def _last_place(pattern: re.Pattern[str], text: str) -> int:
+    return max((found.start() for found in pattern.finditer(text)), default=-1)
 
 
 def _own_text(message: str) -> str:

@@ -47,6 +47,9 @@ class Answer(Frozen):
     commits_made: Count = 0
     should_continue: bool = False
     next_action: _Sentence = ""
+    needs_person: bool = False
+    """Whether the session cannot go on without an answer of the user."""
+    question: _Sentence = ""
 
     def reading(self) -> Reading:
         """Return what the status means beside the other fields: a session with helpers or work left is not complete."""
@@ -58,9 +61,12 @@ class Answer(Frozen):
 
 
 _INCIDENTAL = frozenset(
-    {"message", "agents_details", "tasks_completed", "commits_made", "next_action"}
+    {"message", "agents_details", "tasks_completed", "commits_made", "next_action", "question"}
 )
 """What decides nothing: where its value does not fit, the answer is read without it."""
+
+
+_NOT_ASKED = frozenset({"", "false", "no", "none", "null"})
 
 
 class ProbeResult(Frozen):
@@ -107,6 +113,11 @@ _MEANINGS: dict[str, tuple[dict[str, Any], str]] = {
     "commits_made": ({"type": "integer"}, "how many git commits you made in this session"),
     "should_continue": ({"type": "boolean"}, "whether you would do more if you could go on"),
     "next_action": ({"type": "string"}, "what should happen next, in one sentence"),
+    "needs_person": (
+        {"type": "boolean"},
+        "whether you cannot go on at all before a person answers; false for an offer or a courtesy",
+    ),
+    "question": ({"type": "string"}, "what that person has to answer, or an empty string"),
 }
 
 
@@ -200,6 +211,11 @@ def _read_fields(document: dict[str, Any]) -> Answer:
     status = known.get("status")
     if isinstance(status, str):
         known["status"] = status.strip().lower()
+    asked = known.get("needs_person")
+    if isinstance(asked, str):
+        # A model may put the question itself there.
+        known["needs_person"] = asked.strip().lower() not in _NOT_ASKED
+        known.setdefault("question", asked)
     try:
         return Answer.model_validate_json(json.dumps(known))
     except ValidationError as error:

@@ -197,7 +197,20 @@ def asked(*probes: object, **different: object) -> Evidence:
 LAST = {"round": 5}
 PENDING = {"tasks_pending": ("1.2",)}
 
+ASKS = {"needs_person": True, "question": "Which\n  database?"}
 ANSWERS: dict[str, Case] = {
+    "working, a person has to answer: blocked": (
+        asked(answered("working", **ASKS)), POLICY, "blocked: question"),
+    "waiting for an answer, nothing lives: blocked": (
+        asked(answered("waiting", **ASKS)), POLICY, "blocked: question"),
+    "work left, a person has to answer: blocked": (
+        asked(answered("working", **ASKS), uncommitted=LEFT), POLICY, "blocked: question"),
+    "waiting for an answer, but a process is at work: wait": (
+        asked(answered("waiting", **ASKS), living=(living(),)), POLICY, "wait 7200"),
+    "complete, and a question on top: nothing to do": (
+        asked(answered("complete", **ASKS)), POLICY, "complete: nothing_to_do"),
+    "commits, whatever it asks: commits": (
+        asked(answered("working", **ASKS), work=COMMITTED), POLICY, "complete: commits"),
     "complete, nothing left: nothing to do": (
         asked(answered("complete")), POLICY, "complete: nothing_to_do"),
     "complete, the output was ok: nothing to do": (
@@ -444,6 +457,7 @@ def test_the_order_of_the_rules() -> None:
         "a member hangs",
         "the probe failed for good",
         "the session waits for a helper",
+        "the session needs the user",
         "the session says complete",
         "ask the session",
         "another round",
@@ -492,6 +506,8 @@ DETAILS = {
         answered("working", commits_made=1)),
     "no commits, and work was left uncommitted; it claims 7 commits, and git has 0": asked(
         answered("working", commits_made=7), uncommitted=LEFT),
+    "Which database?": asked(answered("working", **ASKS)),
+    "the session does not say what it needs": asked(answered("working", needs_person=True)),
     "round 1 of 5: the probe failed: unreadable": asked(failed("unreadable")),
     "the session waits for helpers, and make is alive, idle for 5 min": asked(
         answered("waiting"), living=(living(idle=300),)),

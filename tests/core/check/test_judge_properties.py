@@ -36,6 +36,7 @@ def any_probe(random: Random) -> ProbeResult:
         status,
         agents_active=random.random() < 0.2,
         should_continue=random.random() < 0.3,
+        needs_person=random.random() < 0.1,
         tasks_pending=random.choice(((), (), ("1.1",))),
     )
 

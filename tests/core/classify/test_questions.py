@@ -53,8 +53,16 @@ STOPS = (
     "The password for the test account is needed to continue; what is it?",
     "Once you tell me the target region, I'll write the Terraform files.",
     "I haven't written any code yet, since the requirements conflict. Which one wins?",
+    "I need the value of STRIPE_KEY to go on.",
+    "Ready to start when you give me the go-ahead.",
+    "I added the endpoint. However, the spec doesn't say whether deleted users keep sessions. Which do you want?",
+    "The migration is not complete. Which of the two tables may I drop?",
 )
 GOES_ON = (
+    "Everything works. Do you have any other tasks?",
+    "I could not reproduce the bug, but added a test. All green. Want me to dig deeper?",
+    "Refactoring complete; does that look good?",
+    "I wrote the FAQ: What is guard? How do I start it? Both are answered on the page.",
     "Done. All 12 tests pass. Would you like me to open a PR?",
     "I've implemented the parser and committed it. Would you like me to also add a benchmark?",
     "I fixed the bug and added a test. Let me know if you have any questions!",

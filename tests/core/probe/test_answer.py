@@ -37,6 +37,8 @@ FULL: dict[str, Any] = {
     "commits_made": 2,
     "should_continue": True,
     "next_action": "Write the last test.",
+    "needs_person": True,
+    "question": "Which database?",
 }
 
 
@@ -90,6 +92,14 @@ PASSED_OVER: dict[str, tuple[str, Answer]] = {
         document(tasks_completed="all", message="m"), Answer(status="complete", message="m")),
     "a message that is too long": (
         document(message="m" * 4097, commits_made=7), Answer(status="complete", commits_made=7)),
+    "a question where yes or no was asked": (
+        document("working", needs_person="Which database?"),
+        Answer(status="working", needs_person=True, question="Which database?")),
+    "a word for no": (
+        document("working", needs_person="No", question=""), Answer(status="working")),
+    "a number for a question": (
+        document("working", needs_person=True, question=7),
+        Answer(status="working", needs_person=True)),
     "beside a field that decides": (
         document(message=1, tasks_pending=["1.3"], should_continue=True),
         Answer(status="complete", tasks_pending=("1.3",), should_continue=True)),
