@@ -118,13 +118,22 @@ def _kind(path: Path, document: Any) -> tuple[str | None, str]:
     if isinstance(named, str):
         words = named.split("/")
         if len(words) == 3 and words[0] == "guard" and words[1] in schemas.names():
-            if words[2] == "1":
+            version = _version(words[1])
+            if words[2] == version:
                 return words[1], ""
-            return None, f"{named!r} is a format that this guard does not know: it knows version 1"
+            return (
+                None,
+                f"{named!r} is a format that this guard does not know: it knows version {version}",
+            )
         return None, f"{named!r} is not a format of guard"
     if path.name in _NAMED:
         return _NAMED[path.name], ""
     return None, "the document has no `schema` and its file name is none of guard's"
+
+
+def _version(kind: str) -> str:
+    known: str = schemas.load(kind).get("properties", {}).get("schema", {}).get("const", "")
+    return known.rpartition("/")[2] or "1"
 
 
 def _against(kind: str, document: Any) -> Iterator[Problem]:

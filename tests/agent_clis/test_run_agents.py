@@ -91,7 +91,7 @@ def test_a_session_that_has_work_left_stalls_and_its_work_is_safe(
     done = _iterate(agent)
     assert done.code == 10, done.err
     found = done.json
-    assert (found["status"], found["probes"], found["rescued"]) == ("timeout", 2, True)
+    assert (found["status"], found["probes"], found["rescued"]) == ("timeout", 1, True)
     assert git(repository, "show", "HEAD:page.html") == "half\n"
 
 

@@ -294,7 +294,7 @@ def test_a_wait_ends_with_the_last_agent(sleeper: "subprocess.Popen[bytes]") -> 
         waiting.kill()
         waiting.communicate()
     assert waiting.returncode == 0
-    assert out.splitlines()[0] == "0 active, 2 completed, 2 spawned"
+    assert out.splitlines()[0] == "0 active, 1 completed, 1 failed, 2 spawned"
 
 
 def test_a_wait_gives_up_with_the_code_for_waiting(sleeper: "subprocess.Popen[bytes]") -> None:

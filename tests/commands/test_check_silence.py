@@ -43,7 +43,7 @@ def test_it_is_waited_for_and_its_end_ends_the_wait(begun: Path, tmp_path: Path)
             assert any("waits for helpers, and sleep" in line for line in it.stderr)
             helper.kill()
             out, err = it.communicate(timeout=120)
-    assert (it.returncode, json.loads(out)["reason"]) == (10, "uncommitted"), err
+    assert (it.returncode, json.loads(out)["reason"]) == (10, "rescued"), err
     assert asked(tmp_path) == 2
 
 

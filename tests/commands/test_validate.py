@@ -164,6 +164,7 @@ HOSTILE: dict[str, tuple[str, bytes, str]] = {
     "a schema that is none": ("x.json", b'{"schema": "guard/nope/1"}', "is not a format of guard"),
     "a path as a schema": ("x.json", b'{"schema": "guard/../1"}', "is not a format of guard"),
     "a newer schema": ("x.json", b'{"schema": "guard/run/2"}', "does not know: it knows version 1"),
+    "an older schema": ("x.json", b'{"schema": "guard/agent-baseline/1"}', "it knows version 2"),
     "half a TOML": ("guard.toml", b"[store", "not TOML"),
     "a deep TOML": ("guard.toml", b"a = " + b"[" * 100_000, "not TOML"),
     "a TOML that is no text": ("guard.toml", b'a = "\xff"', "not TOML"),

@@ -73,7 +73,7 @@ EXPECTED = {
     "passing": ("success", "true", "complete", "commits", "1", "false"),
     "failing": ("failure", "false", "timeout", "no_commits", "0", "false"),
     "tolerated": ("success", "false", "timeout", "no_commits", "0", "false"),
-    "limited": ("success", "false", "limited", "limited", "0", "false"),
+    "limited": ("success", "false", "limited", "usage_limit", "0", "false"),
     "rescued": ("success", "true", "complete", "rescued", "0", "true"),
     "begun": ("success", "false", "begun", "baseline", "0", "false"),
     "shallow": ("success", "true", "complete", "commits", "1", "false"),
