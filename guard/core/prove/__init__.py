@@ -1,0 +1,1 @@
+"""Decides what runs of the project's own checks prove."""

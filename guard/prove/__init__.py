@@ -1,0 +1,1 @@
+"""Runs the project's own checks on clean checkouts of committed trees."""
