@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from tests.streams import init, jsonl, result, uses
 from tests.support import commit, git, run, write
 from tests.support.sessions import QUICK, answering, ending, started, until
 
@@ -67,6 +68,26 @@ def test_it_ends_when_a_person_is_needed(begun: Path) -> None:
     )  # fmt: skip
     code, found = loop("--agent", "claude", "--", "sh", "-c", f"echo '{line}'; exit 1")
     assert (code, found["reason"], len(found["iterations"])) == (14, "blocked", 1)
+
+
+def test_the_words_of_a_question_tool_are_in_the_verdict_and_in_the_text(
+    begun: Path, tmp_path: Path
+) -> None:
+    which = "Which database should I use?"
+    asks = uses("AskUserQuestion", arguments={"questions": [{"question": which}]})
+    printed = write(tmp_path / "printed", jsonl(init(), asks, result("I wait for the answer.")))
+    agent = ("--agent", "claude", "--", "cat", printed)
+    code, found = loop(*agent)
+    [verdict] = found["iterations"]
+    assert (code, verdict["status"], verdict["reason"]) == (14, "blocked", "question")
+    assert verdict["detail"] == which
+    assert f"output: question: {which}" in str([*map(_line, verdict["evidence"])])
+    text = run("loop", *QUICK, *agent)
+    assert f"iteration 1  blocked: question ({which})" in text.out
+
+
+def _line(fact: dict[str, str]) -> str:
+    return f"{fact['source']}: {fact['fact']}"
 
 
 def test_its_time_ends_the_agent_and_then_the_loop(begun: Path) -> None:

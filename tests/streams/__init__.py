@@ -57,8 +57,10 @@ def synthetic(text: str, **fields: Any) -> dict[str, Any]:
     return {**event, "message": {**event["message"], "model": "<synthetic>", "usage": usage}}
 
 
-def uses(tool: str, number: int = 1, **fields: Any) -> dict[str, Any]:
-    block = {"type": "tool_use", "id": f"toolu_{number}", "name": tool, "input": {}}
+def uses(
+    tool: str, number: int = 1, arguments: dict[str, Any] | None = None, **fields: Any
+) -> dict[str, Any]:
+    block = {"type": "tool_use", "id": f"toolu_{number}", "name": tool, "input": arguments or {}}
     event = says("", **fields)
     return {**event, "message": {**event["message"], "content": [block]}}
 

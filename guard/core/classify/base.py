@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar
 
-from guard.core.base.agent_json import Event
+from guard.core.base.agent_json import Event, parts_of, text_of
 from guard.core.base.fields import is_id
 from guard.core.classify.errors import ErrorMeaning, ReportedError
 from guard.core.classify.plain import error_lines
@@ -53,6 +53,8 @@ class Format(ABC):
     """Lines that match this are parsed; others only if they may report helpers."""
     opening: ClassVar[str]
     """The type of the event with which a stream begins."""
+    question_tools: ClassVar[tuple[str, ...]] = ()
+    """The tools with which the agent asks a person."""
     exit_codes: ClassVar[Mapping[int, ErrorMeaning]] = {}
     """The meaning of exit codes that this agent defines."""
     announced: ClassVar[re.Pattern[bytes] | None] = None
@@ -68,6 +70,9 @@ class Format(ABC):
         self.session: str | None = None
         self.team: StreamTeam | None = None
         """The agent's helpers, if the events report them."""
+        self._is_asking = False
+        self._question = ""
+        """The words of the question, if the agent's last tool call asked one."""
         self._is_over = False
         self._trouble: ReportedError | None = None
         self._message = ""
@@ -99,6 +104,13 @@ class Format(ABC):
     def own_errors(errors: StderrEnd) -> list[str]:
         """Return the last lines of standard error that the program itself wrote, not a command that it ran."""
         return error_lines(errors.data)
+
+    def note_tool(self, name: str, arguments: Event) -> None:
+        """Keep the question that a tool call asks a person; any other call says that the agent has gone on."""
+        self._is_asking = name in self.question_tools
+        asked = [arguments, *parts_of(arguments, "questions")[:5]] if self._is_asking else []
+        words = [text_of(one.get("question")).strip() for one in asked]
+        self._question = " ".join(word for word in words if word)
 
     def remember_session(self, session: object) -> None:
         """Keep a valid session id; others are dropped, because the id becomes an argument of a command."""

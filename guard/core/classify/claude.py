@@ -21,7 +21,6 @@ from guard.core.gate.members import StreamTeam
 from guard.core.gate.simple_streams import QwenStream
 
 _REFUSED = ("rejected", "denied")
-_QUESTION_TOOLS = ("AskUserQuestion", "ask_user_question")
 _MOST_TOOLS = 10_000
 
 
@@ -32,6 +31,7 @@ class ClaudeFormat(Format):
     name = "claude"
     wanted = type_pattern("result", "assistant", "system", "rate_limit_event")
     opening = "system"
+    question_tools = ("AskUserQuestion", "ask_user_question")
     last_words = {"Execution error": ErrorMeaning("crash", "error_during_execution")}
     stream: ClassVar[type[ClaudeStream]] = ClaudeStream
     """Reads from the events which helpers the agent has."""
@@ -43,8 +43,6 @@ class ClaudeFormat(Format):
         """The last error that the program reported as a message of the agent."""
         self._retry: ReportedError | None = None
         """Why the program retries; None after a message of the agent."""
-        self._last_tool: str | None = None
-        self._question = ""
         self._tools: set[str] = set()
         self._resets: tuple[float, ...] = ()
         self._is_refused = False
@@ -86,8 +84,7 @@ class ClaudeFormat(Format):
             self._message = text or self._message
         for block in blocks:
             if block.get("type") == "tool_use":
-                self._last_tool = word_in(block.get("name"))
-                self._question = _question_in(block)
+                self.note_tool(word_in(block.get("name")), part_of(block, "input"))
                 if len(self._tools) < _MOST_TOOLS:
                     self._tools.add(word_in(block.get("id")))
 
@@ -114,11 +111,11 @@ class ClaudeFormat(Format):
             finished=self._result is not None,
             trouble=found,
             message=text or self._message,
-            asked=self._last_tool in _QUESTION_TOOLS,
+            asked=self._is_asking,
             question=self._question,
             helpless=bool(self._tools) and self._tools <= denied,
             killed=self.team.lost_helpers,
-            denied=tuple(name for name in names if name and name not in _QUESTION_TOOLS),
+            denied=tuple(name for name in names if name and name not in self.question_tools),
             cost=number_in(result.get("total_cost_usd")),
         )
 
@@ -192,11 +189,6 @@ def _disguised_limit(result: Event, text: str) -> ReportedError | None:
 def _is_known(text: str) -> bool:
     # The first line is the known sentence; lines below it may say what a person can do.
     return is_known_failure(text.partition("\n")[0])
-
-
-def _question_in(block: Event) -> str:
-    asked = parts_of(part_of(block, "input"), "questions")
-    return " ".join(text_of(one.get("question")) for one in asked[:5])
 
 
 def _resets_in(event: Event) -> tuple[float, ...]:

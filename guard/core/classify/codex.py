@@ -10,6 +10,7 @@ from guard.core.gate.codex import CodexStream
 from guard.core.gate.members import StreamTeam
 
 _GAVE_UP = 1
+_NOTICE = "Reading additional input from stdin"
 _TOKENS = re.compile(rb"tokens used\r?\n[\d,.]+\s*\Z")
 _ERROR = b"\nERROR: "
 
@@ -42,7 +43,7 @@ class CodexFormat(Format):
     @staticmethod
     def own_errors(errors: StderrEnd) -> list[str]:
         if not errors.announced:
-            return error_lines(errors.data)
+            return [line for line in error_lines(errors.data) if not line.startswith(_NOTICE)]
         return _closing_error(errors.data) if errors.exit_code == _GAVE_UP else []
 
     def take(self, event: Event) -> None:

@@ -7,7 +7,7 @@ from datetime import datetime
 from guard.core.classify.base import StreamEnd
 from guard.core.classify.errors import ErrorMeaning, ReportedError
 from guard.core.classify.outcome import Classification, Outcome, distinct_names, shorten_line
-from guard.core.classify.question import find_question
+from guard.core.classify.question import find_question, is_offer
 from guard.core.classify.reset_times import reset_time, time_after, time_from_epoch
 
 _SIGNALS = {
@@ -79,7 +79,7 @@ def _decide_outcome(
         and (reported or ending.helpless or is_permission_request(ending.message))
     ):
         return ReportedError("denied", "permissions", ending.message)
-    if ending.asked and not reported:
+    if ending.asked and not reported and not is_offer(ending.message, ending.question):
         return ReportedError("question", "question", ending.question or ending.message[-500:])
     if reported or not is_sound:
         text = (reported.text if reported else "") or (written.text if written else "")

@@ -23,6 +23,7 @@ class CopilotFormat(Format):
         r"tool\.execution_complete",
         "result",
     )
+    question_tools = ("ask_user",)
     signed = re.compile(rb"^Resume +copilot --resume=([A-Za-z0-9_-]{1,128})\r?$", re.MULTILINE)
 
     def __init__(self) -> None:
@@ -78,6 +79,7 @@ class CopilotFormat(Format):
         self._result = self._trouble = self._notice = None
         self._message = text_of(data.get("content")) or self._message
         for request in parts_of(data, "toolRequests")[:_MOST_TOOLS]:
+            self.note_tool(word_in(request.get("name")), part_of(request, "arguments"))
             if len(self._tools) < _MOST_TOOLS:
                 self._tools[word_in(request.get("toolCallId"))] = word_in(request.get("name"))
 
@@ -101,6 +103,8 @@ class CopilotFormat(Format):
             or waited
             or (ReportedError("crash", f"exit_{code}") if failed else None),
             message=self._message,
+            asked=self._is_asking,
+            question=self._question,
             helpless=bool(self._denied) and not self._worked,
             killed=self.team.lost_helpers if self._result else (),
             denied=tuple(self._denied),

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Mapping
 
-from guard.core.base.agent_json import LONGEST_MESSAGE, Event, part_of, status_in, text_of
+from guard.core.base.agent_json import LONGEST_MESSAGE, Event, part_of, status_in, text_of, word_in
 from guard.core.classify.base import Format, StderrEnd, StreamEnd
 from guard.core.classify.errors import ErrorMeaning, ReportedError, error_meaning, make_error
 from guard.core.classify.plain import error_lines
@@ -31,6 +31,7 @@ class GeminiFormat(Format):
         rb'"type"\s*:\s*"(?:init|message|tool_use|error|result)"|"(?:response|error)"\s*:'
     )
     opening = "init"
+    question_tools = ("ask_user",)
     exit_codes = _exit_codes()
     fails_on_stderr = True
 
@@ -69,6 +70,7 @@ class GeminiFormat(Format):
                 self._take_message(event)
             case "tool_use":
                 self._goes_on = False
+                self.note_tool(word_in(event.get("tool_name")), part_of(event, "parameters"))
             case "error" if event.get("severity") == "error":
                 self._notice = make_error(text_of(event.get("message")))
             case "result":
@@ -96,7 +98,11 @@ class GeminiFormat(Format):
     def ending(self) -> StreamEnd:
         cut_off = None if self._is_over else self._notice
         return StreamEnd(
-            finished=self._is_over, trouble=self._trouble or cut_off, message=self._message
+            finished=self._is_over,
+            trouble=self._trouble or cut_off,
+            message=self._message,
+            asked=self._is_asking,
+            question=self._question,
         )
 
 

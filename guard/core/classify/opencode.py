@@ -13,6 +13,7 @@ class OpenCodeFormat(Format):
     name = "opencode"
     wanted = type_pattern("text", "step_start", "step_finish", "tool_use", "error")
     opening = "step_start"
+    question_tools = ("question",)
 
     def __init__(self) -> None:
         super().__init__()
@@ -45,7 +46,9 @@ class OpenCodeFormat(Format):
                 self._trouble = _trouble(part_of(event, "error"))
 
     def _take_tool(self, part: Event) -> None:
-        rejected = text_of(part_of(part, "state").get("error")).startswith(_REJECTED)
+        state = part_of(part, "state")
+        self.note_tool(word_in(part.get("tool")), part_of(state, "input"))
+        rejected = text_of(state.get("error")).startswith(_REJECTED) and not self._is_asking
         if not rejected:
             self._worked = True
         elif len(self._denied) < _MOST_DENIED:
@@ -56,6 +59,8 @@ class OpenCodeFormat(Format):
             finished=self._is_over,
             trouble=self._trouble,
             message=self._message,
+            asked=self._is_asking,
+            question=self._question,
             helpless=bool(self._denied) and not self._worked,
             denied=tuple(self._denied),
             cost=self._cost,

@@ -33,15 +33,16 @@ _DONE = _words(
     rf"\b(?:i|we)(?:'ve| have)?(?: now| just| also| successfully)* {_MADE}\b",
     rf"(?:^|[.!:,\n]\s*|[-*•]\s+|\b(?:but|and|so) ){_MADE}\b|\ball green\b",
     r"(?<!not )(?<!n't )\b(?:done|finished|complete)\b\s*[.!:,;—-]",
-    r"\b(?:is|are|was|were|has been|have been)(?: now| all| both| fully)* (?:done|finished|complete|completed"
-    r"|fixed|in place|implemented"
+    r"(?<!\bi )(?<!\bwe )\b(?:is|are|was|were|has been|have been)(?: now| all| both| fully)* (?:done|finished|complete"
+    r"|completed|fixed|in place|implemented"
     r"|merged|committed|pushed|ready|green|working|migrated|updated|added|removed)\b",
     r"\b(?:all|\d+)(?: of)?(?: the)?(?: \d+)?(?: unit)? (?:tests?|checks) (?:now |are |still )*(?:pass\w*|green)\b",
     r"\btests? (?:now |all |are )*(?:pass|passed|passing|green)\b|\beverything (?:works|passes|is)\b"
     r"|\bnow (?:works|passes|supports?)\b",
 )
 _OPEN = _words(
-    r"\b(?:before|until|unless|once) (?:i|we|you|making|doing|going|touching|starting|proceeding)\b",
+    r"\b(?:until|unless|once) you (?:confirm|decide|approve|answer|reply|choose|tell|give|say)\b",
+    r"\b(?:before|until|unless|once) (?:i|we|making|doing|going|touching|starting|proceeding)\b",
     r"\b(?:i|we)(?: still)? (?:can't|cannot|can not|couldn't|could not|won't|am unable|was unable|haven't"
     r"|have not|didn't|did not)\b",
     r"\b(?:blocked|stuck|paused|ambiguous|unclear|unsure|undecided)\b|\bnot (?:sure|certain|clear|specified|yet)\b",
@@ -49,14 +50,14 @@ _OPEN = _words(
     r"|specify|mention|tell)\b",
     r"\b(?:two|three|several|a few|multiple|both) (?:ways|options|approaches|choices|possibilities|candidates"
     r"|interpretations)\b",
-    r"\b(?:need|requires?) (?:to know|your|you to|a decision|an answer|clarification|input|access|credentials)\b",
+    r"\b(?:needs?|requires?) (?:to know|your|you to|a decision|an answer|clarification|input|access|credentials)\b",
     r"\b(?:is|are) missing\b|\b(?:i|we) (?:stopped|paused|left) (?:here|there|it|before|at)\b|\bstopp(?:ed|ing) here\b",
 )
 _STOPS = _words(
     r"\b(?:can't|cannot|can not|won't|unable to|not able to|couldn't) (?:safely )?(?:proceed|continue|go on"
     r"|go further|move forward|start"
     r"|begin|finish|complete|decide|do (?:this|that|it))\b.{0,80}\b(?:without|until|unless|before)\b",
-    r"\b(?:i|we)(?:'m| am|'ll| will|'re| are)?(?: \w+){0,2} (?:wait(?:ing)?|hold(?:ing)?(?: off| on)?|paus(?:e"
+    r"\b(?:i|we)(?:'m| am|'ll| will|'re| are|'ve| have)?(?: \w+){0,2} (?:wait(?:ing)?|hold(?:ing)?(?: off| on)?|paus(?:e"
     r"|ed|ing)|blocked|stop(?:ped|ping)?)"
     r"(?: here)?\b.{0,60}\b(?:your|you|a person|someone|a human|confirmation|approval|answer|decision|instructions)\b",
     r"\A(?:still |now )?(?:waiting|awaiting|blocked|paused|pending)(?: (?:for|on|until))?(?: \w+)? (?:your|you"
@@ -67,8 +68,10 @@ _STOPS = _words(
     r"|call|choice|clarification"
     r"|guidance|direction|instructions|consent|credentials?|password|api key|access token|token|answers)\b",
     r"\b(?:i|we)(?: still| first| really| do)? need (?:you to|to know|from you)\b"
-    r"|\b(?:i|we)(?:'ll)?(?: still| first)? need (?:\S+ ){1,12}?(?:to|before i can|so (?:that )?i can)"
+    r"|\b(?:i|we)(?:'ll| will)?(?: still| first)? need (?:\S+ ){1,12}?(?:to|before i can|so (?:that )?i can)"
     r" (?:go on|proceed|continue|start|begin|finish|go further)\b",
+    r"\bif you (?:can|could)?\b.{1,80}\b(?:i'll|i will|i can|then i) (?:carry on|continue|proceed|go on|finish|resume"
+    r"|start|begin)\b",
     r"\b(?:when|if|as soon as) you (?:give me|say|confirm|approve|tell me)\b",
     r"\b(?:it's|it is|that's|this is|the (?:choice|decision) is) (?:your (?:call|choice|decision)|up to you"
     r"|yours)\b|\A(?:so )?your (?:call|choice|decision)\b",
@@ -83,9 +86,13 @@ _DEMAND = _words(
     r"|indicate|grant|supply|let me know (?:which|whether|how|what|where|when|who|if (?:i|we|this|that"
     r"|it) (?:should|can|may|is)))\b",
     r"\A(?:just )?(?:let me know|tell me|say) (?:which|whether|how|what|where|when|who|if i (?:should|can|may))\b",
+    r"\A(?:please )?(?:just )?(?:send|share|paste|provide|upload|attach)\b.{1,60}\b(?:and|then) i(?:'ll| will| can)\b",
+    r"\A(?:please )?(?:just )?let me know (?:if|once|when)\b.{1,80}\b(?:and|then) (?:i'll|i will|i can) (?:start|begin|proceed"
+    r"|continue|go ahead|implement|get started)\b",
     r"\A(?:confirm|choose|pick|reply|answer|respond)\b.{0,60}\b(?:and i|to (?:proceed|continue)|with|which)\b",
 )
 _OFFER = _words(
+    r"\A(?:how|what) about\b",
     r"\b(?:would|do|did) you (?:like|want|prefer|need|wish)(?: for)?(?: me| us)?\b|\b(?:want|need) me to\b"
     r"|\bshall (?:i|we)\b"
     r"|\b(?:should|can|could|may|might) (?:i|we)\b|\bis there\b|\bare there\b|\bok(?:ay)? (?:to|if|for me)\b"
@@ -100,13 +107,14 @@ _COURTESY = _words(
     r"|good luck|enjoy)\b",
     r"\bwhat do you think\b|\b(?:make|makes) sense\b|\bsounds? (?:good|right|ok)|\blooks? (?:good|right|ok)\b"
     r"|\bhow does (?:that|this|it) (?:look|sound)\b"
-    r"|\bdoes (?:that|this|it) (?:work|help|look|sound|answer)\b",
+    r"|\bdoes (?:that|this|it) (?:work|help|look|sound|answer|match|fit|meet)\b",
     r"\b(?:next|afterwards?|follow-?ups?|later|tackle|curious|wonder|isn't it|right)\b(?:\W|$)",
 )
 _PLAIN_COURTESY = _words(
     r"\A(?:please )?(?:let me know|feel free|reach out|just ask|thanks|thank you|cheers|happy to|i'm happy"
     r"|glad to|i can then|i'd be happy)\b",
     r"\A(?:please )?(?:advise|confirm|reply|answer|respond)\W*\Z",
+    r"\A(?:that|this|it|the answer) (?:decides|determines|affects|changes|tells|matters)\b",
     r"\A(?:i'll|i will|i can|i'd|then i|and i|once|as soon as|after|when you|if (?:so|yes|not|you)|either way"
     r"|both (?:work|are (?:fine|ok|good|possible|valid|equally))|my (?:recommendation|preference|suggestion|default)"
     r"|i (?:recommend|suggest|prefer|lean|would)|i'm leaning|recommend|in the meantime|meanwhile|nothing (?:has"
@@ -159,6 +167,14 @@ def find_question(message: str) -> str | None:
     if found and _GOES_ON.search(" ".join(sentences[-_LAST_SENTENCES:])):
         return None
     return found
+
+
+def is_offer(message: str, question: str) -> bool:
+    """Tell whether a question that a tool asked only offers more, beside a message that reports finished work."""
+    text = _own_text(message)
+    is_done = _last_place(_DONE, text) > _last_place(_OPEN, text)
+    asked = _split(_own_text(question))
+    return is_done and bool(asked) and not any(_needs_answer(one, is_done) for one in asked)
 
 
 def _last_place(pattern: re.Pattern[str], text: str) -> int:
@@ -230,8 +246,8 @@ def _needs_answer(sentence: str, is_done: bool) -> bool:
     if _IDLE.search(sentence):
         return False
     if is_done:
-        is_offer = _OFFER.search(sentence) or _COURTESY.search(sentence)
-        return not is_offer and bool(_ADDRESSED.search(sentence))
+        is_more = any(words.search(sentence) for words in (_OFFER, _COURTESY, _EXTRA))
+        return not is_more and bool(_ADDRESSED.search(sentence))
     if _EXTRA.search(sentence) and _OFFER.search(sentence):
         return False
     return not _EXTRA.match(sentence) and bool(
