@@ -34,8 +34,8 @@ def verdict_text(report: CheckReport) -> str:
     ]
     lines += _uncommitted_lines(report)
     lines += [f"  {line}" for line in list_warnings((), (), report.held_back)]
-    if report.snapshot is not None:
-        kept = report.snapshot
+    kept = report.snapshot
+    if kept is not None and (report.uncommitted.has_any or report.rescue or not kept.whole):
         lines.append(f"  safe in snapshot {kept.id}: guard restore {kept.id} --to DIR")
         lines += [f"  not in it: {escape(line)}" for line in _skipped_names(kept)]
     if report.breaker.state != "closed" or report.breaker.streak:

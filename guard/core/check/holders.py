@@ -2,6 +2,8 @@
 
 from guard.core.check.evidence import Evidence, Living, Policy
 
+SERVER_WINDOW_SECONDS = 10.0
+
 
 def is_holding(living: Living, policy: Policy) -> bool:
     """Tell whether the verdict waits for it: for a member until it has hung for too long, for a process while it is at work.
@@ -10,11 +12,8 @@ def is_holding(living: Living, policy: Policy) -> bool:
     """
     window = policy.max_wait_seconds if living.kind == "member" else policy.progress_window_seconds
     if living.serves:
-        window = min(window, _SERVER_WINDOW_SECONDS)
+        window = min(window, SERVER_WINDOW_SECONDS)
     return living.idle_seconds < window
-
-
-_SERVER_WINDOW_SECONDS = 10.0
 
 
 def may_go_on(living: Living, policy: Policy) -> bool:

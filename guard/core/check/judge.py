@@ -13,7 +13,14 @@ from typing import Literal
 
 from guard.core.base.text import fit_line, plural
 from guard.core.check.evidence import Evidence, Living, Policy
-from guard.core.check.holders import hung_members, is_holding, living_agent, may_commit, may_go_on
+from guard.core.check.holders import (
+    SERVER_WINDOW_SECONDS,
+    hung_members,
+    is_holding,
+    living_agent,
+    may_commit,
+    may_go_on,
+)
 from guard.core.classify import Classification, status_of
 from guard.core.iteration.events import Status
 from guard.core.probe.answer import ProbeResult
@@ -113,6 +120,8 @@ def _something_alive(seen: Evidence, policy: Policy) -> Decision | None:
     if not at_work:
         return None
     names = ", ".join(living.name for living in at_work[:3])
+    if all(living.serves for living in at_work):
+        return _hold(seen, policy, f"{names} listens on a port", SERVER_WINDOW_SECONDS)
     return _hold(seen, policy, f"{names} at work")
 
 

@@ -10,7 +10,7 @@ from guard.core.base.fields import Count, Frozen, Instant, Line, Report
 from guard.core.base.text import plural
 from guard.core.breaker.state import Breaker
 from guard.core.check.events import CommittedSecret
-from guard.core.check.evidence import Evidence, TeamEvidence
+from guard.core.check.evidence import Evidence, Living, TeamEvidence
 from guard.core.check.judge import Verdict
 from guard.core.check.warnings import list_warnings
 from guard.core.classify import Classification
@@ -188,6 +188,11 @@ def check_report(
     )
 
 
+def _alive(living: Living) -> str:
+    what = "still runs and listens on a port" if living.serves else "is alive"
+    return f"{living.name} {what}, last seen at work {living.idle_seconds:.0f} s ago"
+
+
 def facts(seen: Evidence) -> Iterator[Fact]:
     """Yield what the verdict rests on."""
     yield Fact(source="git", fact=_history(seen.work))
@@ -199,7 +204,7 @@ def facts(seen: Evidence) -> Iterator[Fact]:
     for living in seen.living[:5]:
         yield Fact(
             source="team" if living.kind == "member" else "processes",
-            fact=f"{living.name} is alive, last seen at work {living.idle_seconds:.0f} s ago",
+            fact=_alive(living),
         )
     if seen.team is not None:
         yield Fact(source="team", fact=f"{seen.team.name}: {seen.team.active} active")

@@ -146,7 +146,7 @@ ALIVE: dict[str, Case] = {
     "an idle process, such as a server: holds nothing": (
         look(living=(living(idle=120),)), POLICY, "probe"),
     "a server that was at work a moment ago: wait": (
-        look(living=(SERVER.model_copy(update={"idle_seconds": 9.0}),)), POLICY, "wait 7200"),
+        look(living=(SERVER.model_copy(update={"idle_seconds": 9.0}),)), POLICY, "wait 10"),
     "a server that is quiet: holds nothing": (look(living=(SERVER,)), POLICY, "probe"),
     "an idle process beside one at work: wait": (
         look(living=(living(idle=9e9), living())), POLICY, "wait 7200"),
