@@ -9,7 +9,7 @@ from pathlib import Path
 from guard.core.base.paths import path_line, unspell
 from guard.core.base.text import escape, fit_line, plural
 from guard.core.rescue.commit_message import rescue_trailer
-from guard.core.rescue.groups import Group, untangle
+from guard.core.rescue.groups import Group, mark_wip, untangle
 from guard.core.rescue.state import RepositoryState, is_mass_deletion, is_snapshot_only, obstacle
 from guard.core.snapshots.snapshot import (
     MOST_NAMED,
@@ -28,6 +28,7 @@ from guard.rescue.move_branch import IndexLocked, move_with_index
 from guard.rescue.order import Orders
 from guard.rescue.repo_hooks import HookRefused, RepositoryHooks
 from guard.rescue.select import CommitSelection, Planner, hold_unjudged
+from guard.rescue.syntax_check import find_faults
 from guard.rescue.task_boxes import Ticks, find_ticks
 from guard.snapshots.collect import UNSTEADY
 from guard.snapshots.project import Project
@@ -153,11 +154,17 @@ class CommitAttempt:
         """Group the changes in commits of one thought each; boxes are ticked only on the branch that has the work."""
         before = proven.head or changes.empty_tree(own)
         described = changes.describe_changes(own, before, proven.tree)
-        self._groups = untangle(self._orders.grouping(described))
+        groups = untangle(self._orders.grouping(described))
+        faults = find_faults(own, groups, proven.changed)
+        self._groups = [mark_wip(group, faults) for group in groups]
+        if faults:
+            first = f"{path_line(min(faults))} ({faults[min(faults)]})"
+            more = f" and {len(faults) - 1} more" if len(faults) > 1 else ""
+            self._notes.append(f"committed as wip, because it does not parse: {first}{more}")
         if self._orders.tasks is None or what is not None:
             return
         self._ticks = find_ticks(
-            self._project, own, self._shadow, self._taken, proven, self._orders.tasks
+            self._project, own, self._shadow, self._taken, proven, self._orders.tasks, faults
         )
 
     def _report_plan(self, branch: str | None, what: str | None) -> Rescue:

@@ -1,6 +1,7 @@
 """Tick the boxes of a task file in the same rescue that commits the work that they are about."""
 
 import os
+from collections.abc import Collection
 from contextlib import suppress
 from dataclasses import dataclass
 
@@ -74,9 +75,15 @@ def _replace(path: bytes, before: bytes, after: bytes) -> bool:
 
 
 def find_ticks(
-    project: Project, own: Project, shadow: Shadow, taken: Taken, proven: ProvenTree, path: bytes
+    project: Project,
+    own: Project,
+    shadow: Shadow,
+    taken: Taken,
+    proven: ProvenTree,
+    path: bytes,
+    broken: Collection[bytes] = (),
 ) -> Ticks | None:
-    """Find the boxes whose named files are all in these changes; None if there are none.
+    """Find the boxes whose named files are all in these changes, and none of them broken; None if there are none.
 
     None too if the file is not as it would be committed, in the work tree or in the index: the user has plans for it.
     """
@@ -93,7 +100,7 @@ def find_ticks(
     committed = [
         spell(change.path)
         for change in proven.changed
-        if change.letter != "D" and change.path != path
+        if change.letter != "D" and change.path != path and change.path not in broken
     ]
     blob, tasks = tick_boxes(own.call("cat-file", "blob", oid), committed)
     before = shadow.call("cat-file", "blob", taken.kept[path].oid)

@@ -207,3 +207,9 @@ def test_a_place_where_no_other_file_can_be_made(repository: Path, workspace: Pa
     result = rescued(repository, workspace, tasks=path)
     assert (result.reason, result.ticked) == ("rescued", ())
     assert "nothing is ticked" in result.detail
+
+
+def test_a_file_that_does_not_parse_ticks_no_box(repository: Path, workspace: Path) -> None:
+    write(repository / "new.py", "def broken(:\n")
+    result = rescued(repository, workspace)
+    assert (result.reason, result.ticked) == ("rescued", ())

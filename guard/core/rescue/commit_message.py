@@ -9,7 +9,7 @@ from guard.core.rescue.change import ChangedFile, common_parts, member, parse_pa
 from guard.core.rescue.change_text import declared_names, headings, is_fix, package_names
 
 CommitType = Literal[
-    "build", "chore", "ci", "docs", "feat", "fix", "perf", "refactor", "revert", "style", "test"
+    "build", "chore", "ci", "docs", "feat", "fix", "perf", "refactor", "revert", "style", "test", "wip"
 ]  # fmt: skip
 CommitKind = Literal["build", "config", "ci", "style", "renames", "code", "tests", "docs"]
 """What a commit is of; commits are made in this order."""
@@ -38,6 +38,11 @@ def write_subject(kind: CommitKind, pieces: Sequence[ChangedFile]) -> str:
     room = MOST_SUBJECT - len(head)
     text = escape(_enumerate(names, room - len(behind)) + behind)
     return (head + (text if len(text) <= room else text[: room - 1] + "…")).rstrip(" .")
+
+
+def wip_subject(subject: str) -> str:
+    """Return a conventional subject with the type of work that is not finished, and no mark of a breaking change."""
+    return re.sub(r"^\w+(\([^)]*\))?!?: ", r"wip\1: ", subject)
 
 
 def _scope(kind: CommitKind, pieces: Sequence[ChangedFile]) -> str | None:

@@ -1,17 +1,24 @@
 """Group changes into atomic commits by rules alone: the same changes in any order give the same commits."""
 
 from collections import defaultdict
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from itertools import compress
 from typing import NamedTuple
 
+from guard.core.base.paths import path_line
 from guard.core.rescue.change import Changed, ChangedFile, common_parts, member, parse_change
 from guard.core.rescue.change_text import is_fix, is_layout
-from guard.core.rescue.commit_message import KINDS, CommitKind, list_lines, write_subject
+from guard.core.rescue.commit_message import (
+    KINDS,
+    CommitKind,
+    list_lines,
+    wip_subject,
+    write_subject,
+)
 from guard.core.rescue.links import link_changes
 from guard.core.snapshots.paths import folders_above
 
-__all__ = ["MOST_GROUPS", "Changed", "Group", "group_changes", "untangle"]
+__all__ = ["MOST_GROUPS", "Changed", "Group", "group_changes", "mark_wip", "untangle"]
 
 MOST_GROUPS = 12
 _MOST_COMPARED = 200
@@ -107,6 +114,16 @@ def _join_groups(many: Sequence[Group]) -> Group:
         return many[0]
     changes = tuple(change for group in many for change in group.changes)
     return Group(many[0].subject, list_lines([change.line for change in changes]), changes)
+
+
+def mark_wip(group: Group, faults: Mapping[bytes, str]) -> Group:
+    """Call a commit unfinished work if it has files that do not parse, and name them in its message."""
+    found = [change.path for change in group.changes if change.path in faults]
+    if not found:
+        return group
+    named = list_lines([f"- {path_line(path)}: {faults[path]}" for path in found])
+    body = "\n\n".join(filter(None, (group.body, f"Does not parse:\n{named}")))
+    return Group(wip_subject(group.subject), body, group.changes)
 
 
 def _order(change: Changed) -> tuple[bytes, ...]:
