@@ -13,6 +13,7 @@ from guard.system import tmux
 from guard.system.foreign_files import BoundedWalk
 from guard.system.host import compare_hosts, read_host
 from guard.system.process_identity import start_time
+from guard.system.process_work import LEAST_OWN_BYTES, has_worked
 
 _MOST_ENTRIES, _MOST_DEPTH = 50_000, 5
 _SESSION = re.compile(r"[A-Za-z0-9_-]{8,128}")
@@ -27,14 +28,15 @@ _TRANSCRIPTS = {
 
 
 def processes(subject: AgentSubject) -> Iterator[Sign]:
-    """Yield a sign if a process of the agent, or a descendant, used CPU time or moved bytes between two looks."""
+    """Yield a sign if a process of the agent, or a descendant, worked between two looks and did not only wake up."""
     roots = _roots(subject.agent.whereabouts)
     if not roots:
         return
-    before, after = subject.shared.processes()
+    before, after, seconds = subject.shared.processes()
     for pid in _family(roots, after):
         now, earlier = after[pid], before.get(pid)
-        if earlier is None or now.cpu_seconds > earlier.cpu_seconds or now.moved > earlier.moved:
+        least = LEAST_OWN_BYTES if pid in roots else 1
+        if earlier is None or has_worked(earlier.counts, now.counts, seconds, least):
             yield subject.signal(
                 "PROCESS_PROGRESS", subject.now_seconds, f"{now.name} (pid {pid}) at work"
             )

@@ -28,6 +28,7 @@ from guard.git.reader import RepositoryReader
 from guard.system.clock import Clock
 from guard.system.foreign_files import FolderListing, list_folder
 from guard.system.process_table import list_processes
+from guard.system.process_work import WorkCounts
 
 T = TypeVar("T")
 _PAUSE_SECONDS = 0.3
@@ -41,8 +42,7 @@ class ProcessFigures:
     name: str
     parent: int
     start: str
-    cpu_seconds: float
-    moved: int
+    counts: WorkCounts
 
 
 class ReportedWord(NamedTuple):
@@ -116,7 +116,8 @@ class SharedScan:
 
         return self._find_once(("tests", root), find)
 
-    def processes(self) -> tuple[Figures, Figures]:
+    def processes(self) -> tuple[Figures, Figures, float]:
+        """Return two looks at all processes, and the seconds between them."""
         return self._find_once("processes", _read_twice)
 
     def _find_once(self, key: object, find: Callable[[], T]) -> T:
@@ -134,16 +135,19 @@ class SharedScan:
         return cast(T, found)
 
 
-def _read_twice() -> tuple[Figures, Figures]:
+def _read_twice() -> tuple[Figures, Figures, float]:
     begun, before = monotonic(), _read_processes()
     sleep(max(0.0, begun + _PAUSE_SECONDS - monotonic()))
-    return before, _read_processes()
+    return before, _read_processes(), monotonic() - begun
 
 
 def _read_processes() -> Figures:
     return {
         process.pid: ProcessFigures(
-            process.name, process.parent, process.start, process.cpu_seconds, process.moved
+            process.name,
+            process.parent,
+            process.start,
+            WorkCounts(process.cpu_seconds, process.read, process.written),
         )
         for process in list_processes()
     }

@@ -2,8 +2,7 @@
 
 `guard run` gives the agent's process a variable of its own, and everything that the agent starts inherits it, whatever session
 or group it moves to. A check without `guard run` has no such mark: there, processes count that began in the work tree since
-the baseline. A sign of work is CPU time above the noise, or bytes read or written. The wake-ups of an event loop are none: an
-agent that waits for an answer which never comes uses a hundredth of a CPU, and reads and writes some bytes every second.
+the baseline. What a sign of work is, `guard.system.process_work` says.
 """
 
 import os
@@ -16,14 +15,10 @@ from guard.core.check.evidence import MOST_LIVING, Living
 from guard.core.hooks.event_kinds import PROBE
 from guard.core.iteration.events import Process
 from guard.system.process_table import Stat, list_processes, read_pipe
+from guard.system.process_work import LEAST_OWN_BYTES, WorkCounts, has_worked
 
 MARK = "GUARD_ITERATION"
 _OF_PROBE = f"{PROBE}=".encode()
-_BUSY_SHARE = 0.03
-_LEAST_CPU_SECONDS = 0.05
-_LEAST_READ_BYTES = 2048
-_LEAST_OWN_BYTES = 1024
-"""What an agent CLI has to write within a window: one that waits in vain still notes every five minutes that it is alive."""
 _WINDOW_SECONDS = 30.0
 
 
@@ -45,22 +40,17 @@ class ProcessMark:
 class _Seen:
     progressed: float
     """When it last showed progress, on the monotonic clock."""
-    written: int
-    cpu_seconds: float
-    read: int | None
+    counts: WorkCounts
     since: float
-    """Since when its CPU time and what it has read, and of an agent written, are compared."""
+    """Since when its counts are compared."""
 
     def has_progressed(self, stat: Stat, now: float, least_written: int) -> bool:
         """Compare it with an earlier look, and keep what the next look compares."""
-        gained, passed = stat.cpu_seconds - self.cpu_seconds, now - self.since
-        is_busy = gained >= _LEAST_CPU_SECONDS and gained > _BUSY_SHARE * passed
-        has_read = self.read is not None and stat.read - self.read >= _LEAST_READ_BYTES
-        has_written = abs(stat.written - self.written) >= least_written
-        if self.read is None or passed > _WINDOW_SECONDS:
-            self.cpu_seconds, self.read, self.since = stat.cpu_seconds, stat.read, now
-            self.written = stat.written
-        return is_busy or has_read or has_written
+        passed, counts = now - self.since, _counts(stat)
+        found = has_worked(self.counts, counts, passed, least_written)
+        if self.counts.read is None or passed > _WINDOW_SECONDS:
+            self.counts, self.since = counts, now
+        return found
 
 
 @dataclass
@@ -76,7 +66,9 @@ class ProcessWatch:
             if seen.process is not None:
                 idle = seen.idle_seconds + max(0.0, seconds_ago)
                 key = (seen.process.pid, seen.process.start)
-                self._seen[key] = _Seen(now - idle, seen.moved, seen.cpu_seconds, None, now - idle)
+                self._seen[key] = _Seen(
+                    now - idle, WorkCounts(seen.cpu_seconds, None, seen.moved), now - idle
+                )
 
     def look(self) -> tuple[Living, ...]:
         now = time.monotonic()
@@ -90,19 +82,23 @@ class ProcessWatch:
         key = (stat.pid, stat.start)
         agent = self.marked.agent
         own = agent is not None and (agent.pid, agent.start) == key
-        before, least = self._seen.get(key), _LEAST_OWN_BYTES if own else 1
+        before, least = self._seen.get(key), LEAST_OWN_BYTES if own else 1
         if before is None or before.has_progressed(stat, now, least):
-            before = _Seen(now, stat.written, stat.cpu_seconds, stat.read, now)
+            before = _Seen(now, _counts(stat), now)
             self._seen[key] = before
         return Living(
             kind="agent" if own else "process",
             name=f"{stat.name} (pid {stat.pid})",
             idle_seconds=max(0.0, now - before.progressed),
             process=Process(pid=stat.pid, start=stat.start),
-            cpu_seconds=before.cpu_seconds,
-            moved=before.written,
+            cpu_seconds=before.counts.cpu_seconds,
+            moved=before.counts.written,
             serves=serves and not own,
         )
+
+
+def _counts(stat: Stat) -> WorkCounts:
+    return WorkCounts(stat.cpu_seconds, stat.read, stat.written)
 
 
 def _servers(stats: list[Stat]) -> set[int]:

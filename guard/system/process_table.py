@@ -76,11 +76,6 @@ class Stat:
         counts = self._io_counts
         return counts.get(b"rchar", 0) - _FEW_BYTES * counts.get(b"syscr", 0)
 
-    @property
-    def moved(self) -> int:
-        """How many bytes it has read and written, without wake-ups."""
-        return self.written + max(0, self.read)
-
     @cached_property
     def _io_counts(self) -> dict[bytes, int]:
         lines = (line.split(b": ") for line in _read(self.pid, "io").splitlines())

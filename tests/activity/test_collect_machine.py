@@ -24,6 +24,17 @@ BUSY = "print('up', flush=True)\nwhile True: pass"
 PARENT = f"import subprocess, sys; subprocess.run([sys.executable, '-c', {BUSY!r}])"
 IDLE = "import time; print('up', flush=True); time.sleep(600)"
 
+WAKES = """
+import time
+print('up', flush=True)
+while True:
+    begun = time.process_time()
+    while time.process_time() < begun + 0.002:
+        pass
+    time.sleep(0.1)
+"""
+"""An event loop that only wakes up uses some CPU time, and does nothing."""
+
 
 def details(collect: Collect, subject: AgentSubject) -> list[str]:
     return [one.detail for one in collect(subject) if isinstance(one, Signal)]
@@ -53,6 +64,14 @@ def test_a_process_works_while_it_or_its_children_use_the_processor(
         else:
             # Its start may still be under way at the first look.
             until(lambda: details(collect_machine.processes, subject(agent=placed)) == [])
+
+
+def test_a_process_that_only_wakes_up_shows_no_sign(subject: Look) -> None:
+    with running(WAKES) as pid:
+        placed = agent(host=read_host(), pid=pid, pid_start=start_time(pid))
+        until(lambda: details(collect_machine.processes, subject(agent=placed)) == [])
+        looks = [details(collect_machine.processes, subject(agent=placed)) for _ in range(5)]
+    assert looks == [[]] * 5
 
 
 def test_another_process_of_the_same_number_is_not_it(subject: Look) -> None:
