@@ -26,7 +26,7 @@ from guard.core.snapshots.snapshot import Rescue, Snapshot
 from guard.core.work.count import commits_with_changes, count_work
 from guard.core.work.history import History
 from guard.core.work.leftovers import find_leftovers, find_replaced
-from guard.errors import RepositoryProblem, StoreUnavailable
+from guard.errors import GuardError, RepositoryProblem, StoreUnavailable
 from guard.git.dirty import Dirty
 from guard.git.history import read_history
 from guard.git.refs import head_and_refs_stamp
@@ -125,6 +125,8 @@ class Check:
         warnings, agent = evidence.work.warnings, living_agent(evidence, self.policy)
         if agent is not None:
             return warnings, self._leftovers({}).only_keep("alive", f"{agent.name} is at work")
+        if self._find_hidden():
+            warnings = self.gather().work.warnings
         return warnings, self._leftovers().commit(dry=dry, on_branch=on_branch)
 
     def _look(self) -> Evidence:
@@ -201,14 +203,22 @@ class Check:
             return True
         from guard.check.hidden import may_hide
 
-        return may_hide(self.subject)
+        try:
+            return may_hide(self.subject)
+        except GuardError:
+            return True
 
     def _find_hidden(self) -> bool:
         from guard.check.hidden import find_hidden
 
         self._snapshot = self._keeper.snapshot()
         self._keeper.warn_of_unread(self._snapshot)
-        self._hidden = find_hidden(self.subject, self._snapshot, self._found.dirty)
+        try:
+            self._hidden = find_hidden(self.subject, self._snapshot, self._found.dirty)
+        except GuardError as error:
+            self._hidden = ()
+            what = "guard cannot tell whether the iteration hid work from git"
+            self._keeper.warn(f"{what}: {error.message}")
         return bool(self._hidden)
 
     def _remember(self, evidence: Evidence, decision: Verdict | Step) -> None:

@@ -7,7 +7,6 @@ was ignored before, and folders with rules of their own that a tool makes (cache
 
 import os
 from collections.abc import Collection, Iterator, Mapping
-from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
 from functools import cached_property
@@ -20,7 +19,7 @@ from guard.core.iteration.events import DirtyFile
 from guard.core.snapshots.paths import folders_above, why_rebuilt, work_tree_path
 from guard.core.snapshots.snapshot import Snapshot
 from guard.core.work.history import EMPTY_TREES
-from guard.errors import GuardError
+from guard.errors import RepositoryProblem
 from guard.git.content_hash import ContentReader
 from guard.git.dirty import Dirty
 from guard.git.ignore_rules import find_ignored_paths
@@ -39,15 +38,14 @@ _REPORTS = (b"htmlcov",)
 
 
 def find_hidden(subject: CheckSubject, now: Snapshot, dirty: Dirty) -> tuple[DirtyFile, ...]:
-    """Return the files that git does not list though the iteration wrote them; none without a baseline's snapshot."""
-    with suppress(GuardError):
-        changed = _changed_since_baseline(subject, now)
-        listed = set(dirty.paths(dirty.files))
-        candidates = {path: blob for path, blob in changed.items() if path not in listed}
-        if candidates:
-            search = _HiddenSearch(subject, candidates, changed.keys())
-            return tuple(search.files(islice(search.hidden(), _MOST_FOUND)))
-    return ()
+    """Return the files that git does not list though the iteration wrote them; none if no baseline was recorded."""
+    changed = _changed_since_baseline(subject, now)
+    listed = set(dirty.paths(dirty.files))
+    candidates = {path: blob for path, blob in changed.items() if path not in listed}
+    if not candidates:
+        return ()
+    search = _HiddenSearch(subject, candidates, changed.keys())
+    return tuple(search.files(islice(search.hidden(), _MOST_FOUND)))
 
 
 def may_hide(subject: CheckSubject) -> bool:
@@ -62,16 +60,15 @@ def may_hide(subject: CheckSubject) -> bool:
     ]
     if any(_is_written_since(os.fsencode(place), began) for place in places):
         return True
-    with suppress(GuardError):
-        if _has_outside_changed(subject):
+    if _has_outside_changed(subject):
+        return True
+    words = ("ls-files", "--others", "--ignored", "--exclude-standard", "--directory", "-z")
+    for name in subject.git.ask(*words).split(b"\0"):
+        rules = name if name.endswith(b".gitignore") else name + b".gitignore"
+        if name.endswith((b"/", b".gitignore")) and _is_written_since(
+            os.path.join(os.fsencode(root), rules), began
+        ):
             return True
-        words = ("ls-files", "--others", "--ignored", "--exclude-standard", "--directory", "-z")
-        for name in subject.git.ask(*words).split(b"\0"):
-            rules = name if name.endswith(b".gitignore") else name + b".gitignore"
-            if name.endswith((b"/", b".gitignore")) and _is_written_since(
-                os.path.join(os.fsencode(root), rules), began
-            ):
-                return True
     return False
 
 
@@ -98,7 +95,7 @@ def _changed_since_baseline(subject: CheckSubject, now: Snapshot) -> dict[bytes,
     with open_shelf(subject.workspace, subject.environ, time_limit=limit) as shelf:
         trees = [_work_tree(shelf, ref) for ref in (before, now.ref)]
         if None in trees:
-            return {}
+            raise RepositoryProblem("the baseline's snapshot is gone")
         words = ("diff-tree", "-r", "-z", "--raw", "--no-renames", "--diff-filter=AMT")
         fields = shelf.run(*words, *map(str, trees)).stdout.split(b"\0")
     pairs = zip(fields[::2], fields[1::2], strict=False)

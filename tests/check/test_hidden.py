@@ -123,3 +123,24 @@ def test_nothing_to_do_beside_caches_and_logs(project: Path, tmp_path: Path) -> 
     write(project / "run.log", "before\n")
     text = "echo x > run.log; mkdir .some_cache; echo '*' > .some_cache/.gitignore; echo x > .some_cache/x"
     assert iterate(tmp_path, text)["reason"] == "nothing_to_do"
+
+
+def test_a_rescue_by_hand_finds_hidden_work(project: Path) -> None:
+    run("baseline")
+    write(project / ".git/info/exclude", "*.py\n")
+    write(project / "work.py", "x\n")
+    found = run("rescue", "--format", "json")
+    assert "the iteration hid 1 file from git: work.py" in found.err
+    held = {one["path"] for one in found.json["held_back"]}
+    if "work.py" not in held:
+        assert git(project, "show", "HEAD:work.py") == "x\n"
+
+
+def test_guard_says_if_it_cannot_look_for_hidden_work(project: Path) -> None:
+    run("baseline")
+    shadow = Path(run("where", "--format", "json").json["workspace"]) / "shadow.git"
+    for ref in git(shadow, "for-each-ref", "--format=%(refname)", "refs/guard/snapshot").split():
+        git(shadow, "update-ref", "-d", ref)
+    found = run("check", "--no-probe", "--no-wait")
+    assert "guard cannot tell whether the iteration hid work from git" in found.err
+    assert found.code == 5
