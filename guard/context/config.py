@@ -24,6 +24,10 @@ def state_home(environ: Mapping[str, str]) -> Path:
     return _base(environ, "XDG_STATE_HOME", os.path.join(".local", "state"))
 
 
+def cache_home(environ: Mapping[str, str]) -> Path:
+    return _base(environ, "XDG_CACHE_HOME", ".cache")
+
+
 def _base(environ: Mapping[str, str], variable: str, below_home: str) -> Path:
     # A relative path would depend on the current folder, so it counts as unset, as the XDG specification says.
     path = environ.get(variable, "")

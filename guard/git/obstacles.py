@@ -182,7 +182,7 @@ def _refuse_objects(objects: Path) -> None:
         if _OBJECTS.fullmatch(name):
             _refuse_odd(objects / name)
     # Of an object that is there already git sets the time, through a link too.
-    for folder in _object_folders(objects):
+    for folder in object_folders(objects):
         for path in _list_others(folder):
             _refuse_odd(path)
 
@@ -195,12 +195,12 @@ def refuse_to_lend(repository: Repository) -> None:
 def _refuse_waiting_objects(
     repository: Repository, list_others: Callable[[Path], Iterator[Path]]
 ) -> None:
-    for objects in _object_folders(repository.common_dir / "objects"):
+    for objects in object_folders(repository.common_dir / "objects"):
         for path in list_others(objects):
             _refuse_special(path)
 
 
-def _object_folders(objects: Path) -> Iterator[Path]:
+def object_folders(objects: Path) -> Iterator[Path]:
     """The folder of objects and those from which it borrows, which may borrow in turn; a file that names them is no pipe."""
     ahead, seen = [objects], set[str]()
     while ahead and len(seen) < _MOST_LENDERS:
