@@ -1,13 +1,14 @@
 """`guard install`."""
 
+from functools import partial
 from typing import Any
 
 import click
 
 from guard.context.invocation import Invocation
 from guard.context.output import prints_report
-from guard.install import git_options, options
-from guard.install.apply import DoesNotFit, put_piece
+from guard.install import agent_hooks, git_options, options
+from guard.install.apply import DoesNotFit
 from guard.install.json_edit import render
 
 
@@ -22,7 +23,8 @@ from guard.install.json_edit import render
 def command(guard: Invocation, /, form: str, **given: Any) -> None:
     """Install guard's hooks in an agent's settings or in a git repository.
 
-    All other settings stay as they are. Guard keeps a git hook that exists already, and calls it first. Installing
+    The hooks are for you alone, and kept out of commits, unless you say `--project`. All other settings stay as they are.
+    Guard keeps a git hook that exists already, and calls it first. Installing
     again changes nothing, or replaces the hooks of an older guard.
     """
     install_options = options.InstallOptions(**given)
@@ -36,20 +38,15 @@ def command(guard: Invocation, /, form: str, **given: Any) -> None:
         )
         guard.output.document(done, form, git_options.text)
         return
-    target = options.install_target(guard, install_options)
+    target = agent_hooks.choose_target(guard, install_options)
     try:
-        # The dry run shows that each piece fits before any is written.
-        for dry_run in (True,) if install_options.dry_run else (True, False):
-            changes = [
-                put_piece(piece, target.root, guard.environ, dry_run=dry_run)
-                for piece in target.pieces
-            ]
+        report = agent_hooks.install_hooks(guard, target, dry_run=install_options.dry_run)
     except DoesNotFit:
         if form == "text":
             guard.output.result(_by_hand(target))
         raise
-    report = options.report(target, changes, "install", dry_run=install_options.dry_run)
-    guard.output.document(report, form, options.text)
+    with_diff = install_options.with_diff or guard.output.verbosity > 0
+    guard.output.document(report, form, partial(options.text, with_diff=with_diff))
 
 
 def _by_hand(target: options.InstallTarget) -> str:

@@ -1,13 +1,13 @@
 """`guard uninstall`."""
 
+from functools import partial
 from typing import Any
 
 import click
 
 from guard.context.invocation import Invocation
 from guard.context.output import prints_report
-from guard.install import git_options, options
-from guard.install.apply import take_piece
+from guard.install import agent_hooks, git_options, options
 
 
 @click.command("uninstall")
@@ -29,12 +29,7 @@ def command(guard: Invocation, /, form: str, **given: Any) -> int:
         )
         guard.output.document(done, form, git_options.text)
         return 1 if any(hook.step == "left" for hook in done.hooks) else 0
-    target = options.install_target(guard, install_options)
-    # The last piece goes first, because the folders made for the first piece may hold the others.
-    changes = [
-        take_piece(piece, target.root, guard.environ, dry_run=install_options.dry_run)
-        for piece in reversed(target.pieces)
-    ]
-    report = options.report(target, changes, "uninstall", dry_run=install_options.dry_run)
-    guard.output.document(report, form, options.text)
+    report = agent_hooks.uninstall_hooks(guard, install_options)
+    with_diff = install_options.with_diff or guard.output.verbosity > 0
+    guard.output.document(report, form, partial(options.text, with_diff=with_diff))
     return 0

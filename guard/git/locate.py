@@ -97,12 +97,19 @@ def _linked_work_trees(common_dir: Path) -> Iterator[Path]:
     folder = common_dir / "worktrees"
     try:
         changed = os.stat(folder).st_ctime_ns
-        if _looked_at.get(folder) == changed:
-            return
-        entries = list(os.scandir(folder))
     except OSError:
         return
-    _looked_at[folder] = changed
+    if _looked_at.get(folder) != changed:
+        _looked_at[folder] = changed
+        yield from linked_work_trees(common_dir)
+
+
+def linked_work_trees(common_dir: Path) -> Iterator[Path]:
+    """Yield the roots of the linked work trees."""
+    try:
+        entries = list(os.scandir(common_dir / "worktrees"))
+    except OSError:
+        return
     for entry in entries[:_MOST_WORK_TREES]:
         dot_git = Path(os.path.join(entry.path, _line_in(Path(entry.path, "gitdir")) or ""))
         # The agent can write any path there, too: the work tree has to agree.

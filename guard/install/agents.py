@@ -58,6 +58,10 @@ class AgentCli:
     def scopes(self) -> tuple[Scope, ...]:
         return ("project", "local", "user") if self.local_file else ("project", "user")
 
+    @property
+    def usual_scope(self) -> Scope:
+        return "local" if self.local_file else "project"
+
     def settings_path(self, scope: Scope, root: Path | None, environ: Environ) -> Path:
         if scope == "user":
             return self.user_folder(environ) / self.user_file

@@ -32,6 +32,14 @@ def agent_hooks_health(guard: Invocation) -> Iterator[DoctorCheck]:
     for cli in AGENT_CLIS.values():
         lines = list(_check_scopes(guard, cli, root))
         yield from lines
+        within = [line for line in lines if not line.found.startswith("user: ")]
+        if len(within) > 1:
+            yield _line(
+                cli,
+                "warning",
+                "in two files of this repository, so that guard is called twice",
+                f"guard install {cli.agent}",
+            )
         if lines:
             yield from _silent_hooks(guard, cli)
         if not lines and search_program(cli.agent, guard.environ).program:
@@ -81,7 +89,7 @@ def _program(cli: AgentCli, text: str) -> str | None:
 def _check_file(
     guard: Invocation, cli: AgentCli, scope: Scope, text: str, program: str
 ) -> HookFinding:
-    again = f"guard install {cli.agent}" + ("" if scope == "project" else f" --{scope}")
+    again = f"guard install {cli.agent}" + ("" if scope == cli.usual_scope else f" --{scope}")
     if not _exists(guard, program):
         return HookFinding(f"they call {program}, which is not there", again)
     if cli is OPENCODE:

@@ -1,8 +1,9 @@
 """Define the options that `guard install` and `guard uninstall` share, and resolve what they ask for together."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from shlex import quote
 from typing import Any, TypeVar
 
 import click
@@ -32,6 +33,7 @@ class InstallOptions:
     hooks: tuple[str, ...]
     shared: bool
     dry_run: bool
+    with_diff: bool = False
     command: str | None = None
 
     def __post_init__(self) -> None:
@@ -59,6 +61,10 @@ class InstallTarget:
     pieces: tuple[SettingsPiece, ...]
     command: str
     notes: tuple[str, ...]
+    is_private: bool = False
+    """Whether a file in the repository is for this user alone, and is to be kept out of commits."""
+    other: SettingsPiece | None = None
+    """The file of the other scope of this repository, whose hooks would be called besides these."""
 
 
 def where_options(function: F) -> F:
@@ -69,12 +75,12 @@ def where_options(function: F) -> F:
             click.option(
                 "--project",
                 is_flag=True,
-                help="Install for everyone who works in this repository (default).",
+                help="Install for everyone who works in this repository, in a file to be committed.",
             ),
             click.option(
                 "--local",
                 is_flag=True,
-                help="Install for this user in this repository: .claude/settings.local.json (claude only).",
+                help="Install for this user in this repository: .claude/settings.local.json (claude only, its default).",
             ),
             click.option(
                 "--plugin",
@@ -97,6 +103,7 @@ def where_options(function: F) -> F:
             click.option(
                 "--dry-run", is_flag=True, help="Show what would change, and change nothing."
             ),
+            click.option("--diff", "with_diff", is_flag=True, help="Show the change as a diff."),
         )
     ):
         function = option(function)
@@ -110,11 +117,18 @@ def install_target(guard: Invocation, install_options: InstallOptions) -> Instal
     if install_options.plugin is not None:
         root: Path | None = install_options.plugin.absolute()
         pieces = claude_plugin_pieces(install_options.plugin.absolute(), called)
-    else:
-        root = None if scope == "user" else guard.repository.root
-        path = cli.settings_path(scope, root, guard.environ)
-        pieces = (settings_piece(path, cli, called),)
-    return InstallTarget(cli, scope, root, pieces, called, notes + cli.notes(scope))
+        return InstallTarget(cli, scope, root, pieces, called, notes + cli.notes(scope))
+    root = None if scope == "user" else guard.repository.root
+    path = cli.settings_path(scope, root, guard.environ)
+    own = settings_piece(path, cli, called)
+    other = None
+    if root is not None and cli.local_file:
+        beside: Scope = "project" if scope == "local" else "local"
+        other = settings_piece(cli.settings_path(beside, root, guard.environ), cli, called)
+    is_private = root is not None and not install_options.project
+    return InstallTarget(
+        cli, scope, root, (own,), called, notes + cli.notes(scope), is_private, other
+    )
 
 
 def _scope(install_options: InstallOptions) -> Scope:
@@ -125,7 +139,7 @@ def _scope(install_options: InstallOptions) -> Scope:
         )
     if scopes and scopes[0] in ("local", "plugin") and install_options.agent != "claude":
         raise WrongUsage(f"--{scopes[0]} is for claude only", "leave it out, or use --user")
-    return scopes[0] if scopes else "project"
+    return scopes[0] if scopes else AGENT_CLIS[install_options.agent].usual_scope
 
 
 def _command(guard: Invocation, scope: Scope, named: str | None) -> tuple[str, tuple[str, ...]]:
@@ -143,11 +157,16 @@ def _command(guard: Invocation, scope: Scope, named: str | None) -> tuple[str, t
 
 
 def report(
-    target: InstallTarget, changes: list[SettingsFileChange], action: str, *, dry_run: bool
+    target: InstallTarget,
+    changes: list[SettingsFileChange],
+    action: str,
+    more: Sequence[str] = (),
+    *,
+    dry_run: bool,
 ) -> InstallReport:
     installing = action == "install"
     changed = any(change.is_change for change in changes)
-    notes = [note for change in changes for note in change.notes]
+    notes = [*more, *(note for change in changes for note in change.notes)]
     diffs = [change.diff for change in changes if change.is_change]
     return InstallReport(
         action="install" if installing else "uninstall",
@@ -163,8 +182,9 @@ def report(
     )
 
 
-def text(report: InstallReport) -> str:
-    lines = [escape(line.replace("\t", "    ")) for line in report.diff.split("\n") if line]
+def text(report: InstallReport, *, with_diff: bool) -> str:
+    diff = report.diff.split("\n") if with_diff or report.dry_run else ()
+    lines = [escape(line.replace("\t", "    ")) for line in diff if line]
     done = {True: "written", False: "removed from it"}[report.action == "install"]
     if not report.changed:
         done = "nothing to change"
@@ -173,4 +193,20 @@ def text(report: InstallReport) -> str:
     listed = f" ({', '.join(report.events)})" if report.events else ""
     lines += [escape(f"{path}: {done}{listed}") for path in report.paths]
     lines += [escape(f"note: {note}") for note in report.notes]
+    if report.action == "install" and not report.dry_run and report.changed:
+        lines += _how_to_take_back(report)
     return "\n".join(lines)
+
+
+def _how_to_take_back(report: InstallReport) -> list[str]:
+    usual = AGENT_CLIS[report.agent].usual_scope
+    where = "" if report.scope == usual else f" --{report.scope}"
+    where += (
+        f" {quote(str(Path(report.paths[0]).parent.parent))}" if report.scope == "plugin" else ""
+    )
+    answered = "holds a stop that leaves uncommitted work or running helpers"
+    told = "only records what happens" if report.agent == "opencode" else answered
+    return [
+        f"guard now hears of this agent's sessions, and {told}",
+        f"`guard uninstall {report.agent}{where}` takes it back; `--diff` shows every line",
+    ]

@@ -52,17 +52,16 @@ def test_an_agent_that_is_not_here_is_not_mentioned(repository: Path, tools: Pat
 def test_installed_and_called(repository: Path) -> None:
     installed("claude")
     state, found, hint = only()
-    assert (state, found) == ("warning", "project: installed, 11 events; never called here")
+    assert (state, found) == ("warning", "local: installed, 11 events; never called here")
     assert hint == "start a session here, and look again"
     for event in ("SessionStart", "PostToolUse", "Stop"):
         assert called("claude", event).code == 0
     state, found, hint = only()
     assert (state, hint) == ("ok", None)
-    assert found.startswith("project: installed, 11 events; last called ")
+    assert found.startswith("local: installed, 11 events; last called ")
     assert found.endswith(" s ago")
-    installed("claude", "--local")
     installed("claude", "--user")
-    assert [check["found"].partition(":")[0] for check in looked()] == ["project", "local", "user"]
+    assert [check["found"].partition(":")[0] for check in looked()] == ["local", "user"]
 
 
 @pytest.mark.parametrize(
@@ -131,7 +130,7 @@ def test_events_that_are_missing(repository: Path) -> None:
     write(path, json.dumps(settings))
     state, found, hint = only()
     assert (state, hint) == ("warning", "guard install claude")
-    assert found.startswith("project: missing: Stop, SessionEnd; ")
+    assert found.startswith("local: missing: Stop, SessionEnd; ")
 
 
 def test_hooks_of_another_version(repository: Path, home: Path) -> None:
@@ -150,13 +149,13 @@ def test_a_program_that_is_not_there(program: str, repository: Path) -> None:
     installed("claude", "--command", program)
     state, found, hint = only()
     assert (state, hint) == ("warning", "guard install claude")
-    assert found.startswith(f"project: they call {program}, which is not there; ")
+    assert found.startswith(f"local: they call {program}, which is not there; ")
 
 
 def test_hooks_that_are_switched_off(repository: Path) -> None:
     path = installed("claude")
     write(path, '{"disableAllHooks": true,' + path.read_text().lstrip("{"))
-    assert only()[1].startswith("project: switched off; ")
+    assert only()[1].startswith("local: switched off; ")
 
 
 @pytest.mark.parametrize(

@@ -85,7 +85,7 @@ def folders(folder: Path) -> set[str]:
 @pytest.mark.parametrize("agent", AGENT_CLIS)
 def test_in_and_out_for_a_project(agent: str, repository: Path) -> None:
     path = repository / PROJECT[agent]
-    done = install(agent)
+    done = install(agent, "--project")
     assert (done["paths"], done["changed"], done["scope"]) == ([str(path)], True, "project")
     assert set(done["events"]) == set(AGENT_CLIS[agent].events)
     assert "+++ " + str(path) in done["diff"]
@@ -119,12 +119,14 @@ def test_a_user_needs_no_repository(tmp_path: Path) -> None:
 
 
 def test_a_dry_run_shows_the_difference_and_writes_nothing(repository: Path, home: Path) -> None:
-    write(repository / ".claude" / "settings.json", '{\n\t"model": "opus"\n}\n')
+    write(repository / ".claude" / "settings.local.json", '{\n\t"model": "opus"\n}\n')
     before = (tree(repository), tree(home), folders(home))
     shown = run("install", "claude", "--dry-run")
     assert shown.code == 0
     assert '+    "hooks": {' in shown.out.splitlines()
-    assert f"{repository}/.claude/settings.json: would be written (SessionStart, " in shown.out
+    assert (
+        f"{repository}/.claude/settings.local.json: would be written (SessionStart, " in shown.out
+    )
     assert install("codex", "--dry-run")["changed"] is True
     assert (tree(repository), tree(home), folders(home)) == before
     install("claude")
@@ -135,7 +137,11 @@ def test_a_dry_run_shows_the_difference_and_writes_nothing(repository: Path, hom
 
 def test_the_text_says_what_is_to_be_done(repository: Path) -> None:
     lines = run("install", "codex").out.splitlines()
-    assert lines[0] == "--- /dev/null"
+    assert lines[0].startswith(f"{repository}/.codex/hooks.json: written (SessionStart, ")
+    assert lines[-1] == "`guard uninstall codex` takes it back; `--diff` shows every line"
+    assert len(lines) < 10
+    assert run("uninstall", "codex", "--diff").out.startswith("--- ")
+    assert run("install", "codex", "--diff").out.startswith("--- /dev/null")
     assert any("approve them in `/hooks`" in line for line in lines if line.startswith("note: "))
     assert "nothing to change" in run("install", "codex").out
     assert "trust" in run("install", "gemini").out
@@ -160,19 +166,19 @@ def test_a_project_names_guard_by_its_name_if_that_leads_here(
     repository: Path, no_guard_on_path: Path
 ) -> None:
     own = str(Path(sys.executable).parent / "guard")
-    done = install("claude")
+    done = install("claude", "--project")
     assert done["command"] == own
     assert any("on this machine only" in note for note in done["notes"])
     link = console_script(no_guard_on_path)
-    done = install("claude")
+    done = install("claude", "--project")
     assert (done["command"], done["changed"]) == ("guard", True)
     assert not any("on this machine only" in note for note in done["notes"])
     assert install("claude", "--user")["command"] == str(link)
     link.unlink()
     write(link, "#!/bin/sh\n# Another program of this name.\n").chmod(0o755)
-    assert install("claude")["command"] == own
+    assert install("claude", "--project")["command"] == own
     console_script(no_guard_on_path, "completion-guard")
-    assert install("claude")["command"] == "completion-guard"
+    assert install("claude", "--project")["command"] == "completion-guard"
 
 
 @pytest.mark.parametrize(
@@ -186,7 +192,7 @@ def test_a_project_names_guard_by_its_name_if_that_leads_here(
 def test_a_command_of_ones_own(told: str, line: str, repository: Path) -> None:
     done = install("claude", "--command", told)
     assert done["command"] == told
-    path = repository / ".claude" / "settings.json"
+    path = repository / ".claude" / "settings.local.json"
     assert line in commands(path)
     assert install("claude", "--command", told)["changed"] is False
     install("claude")
@@ -199,7 +205,7 @@ def test_a_command_of_ones_own(told: str, line: str, repository: Path) -> None:
 def test_a_line_of_the_users_that_calls_guard_is_named_and_stays(repository: Path) -> None:
     line = "notify-send done; guard hook claude Stop"
     theirs = {"hooks": {"Stop": [{"hooks": [{"type": "command", "command": line}]}]}}
-    path = write(repository / ".claude" / "settings.json", json.dumps(theirs))
+    path = write(repository / ".claude" / "settings.local.json", json.dumps(theirs))
     note = f"Stop: `{line}` also calls guard; it stays"
     assert note in install("claude")["notes"]
     assert [one for one in commands(path) if one.endswith("claude Stop")] == [line]
@@ -219,7 +225,7 @@ def test_a_file_of_comments_alone_is_one_again(repository: Path) -> None:
 def test_a_command_with_operators_is_known_by_its_mark(repository: Path) -> None:
     install("claude", "--command", "cd /opt && guard --repo /gone")
     line = "cd /opt && guard --repo /gone hook claude Stop # completion-guard"
-    assert line in commands(repository / ".claude" / "settings.json")
+    assert line in commands(repository / ".claude" / "settings.local.json")
     assert install("claude")["notes"] == install("claude", "--dry-run")["notes"]
     assert uninstall("claude")["notes"] == []
     assert folders(repository) == {".git"}
@@ -274,18 +280,18 @@ EXISTING = {
 
 @pytest.mark.parametrize("data", EXISTING.values(), ids=EXISTING)
 def test_a_file_that_was_there_comes_back_byte_for_byte(data: bytes, repository: Path) -> None:
-    path = write(repository / ".claude" / "settings.json", data)
+    path = write(repository / ".claude" / "settings.local.json", data)
     path.chmod(0o600)
     install("claude", "--command", "/old/guard")
     install("claude")
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
     uninstall("claude")
     assert (path.read_bytes(), stat.S_IMODE(path.stat().st_mode)) == (data, 0o600)
-    assert folders(path.parent) == {"settings.json"}
+    assert folders(path.parent) == {"settings.local.json"}
 
 
 def test_without_a_memory_what_is_empty_goes(repository: Path, home: Path) -> None:
-    path = write(repository / ".claude" / "settings.json", '{"a": 1, "hooks": {}}')
+    path = write(repository / ".claude" / "settings.local.json", '{"a": 1, "hooks": {}}')
     install("claude")
     shutil.rmtree(home / "state")
     uninstall("claude")
@@ -311,19 +317,19 @@ REFUSED = {
 
 @pytest.mark.parametrize("data", REFUSED.values(), ids=REFUSED)
 def test_a_file_that_does_not_fit_is_left_alone(data: bytes, repository: Path, home: Path) -> None:
-    path = write(repository / ".claude" / "settings.json", data)
+    path = write(repository / ".claude" / "settings.local.json", data)
     for verb in ("install", "uninstall"):
         result = run(verb, "claude")
         assert result.code == 4
         assert result.err.startswith(f"guard: {path}")
         assert "\nhint: " in result.err
         assert run(verb, "claude", "--format", "json").out == ""
-    assert tree(repository) == {".claude/settings.json": data}
+    assert tree(repository) == {".claude/settings.local.json": data}
     assert folders(home) == set()
 
 
 def test_what_would_be_put_into_a_file_that_does_not_fit_is_shown(repository: Path) -> None:
-    write(repository / ".claude" / "settings.json", "{")
+    write(repository / ".claude" / "settings.local.json", "{")
     first, _, snippet = run("install", "claude").out.partition("\n")
     assert first == "What would be put into it:"
     assert set(json.loads(snippet)["hooks"]) == set(AGENT_CLIS["claude"].events)
@@ -366,7 +372,7 @@ def test_links_out_of_a_project_are_refused(which: str, repository: Path, tmp_pa
         folder.symlink_to(target.parent)
     else:
         folder.mkdir()
-        (folder / "settings.json").symlink_to(
+        (folder / "settings.local.json").symlink_to(
             target if which == "the file" else tmp_path / "nowhere.json"
         )
     for verb in ("install", "uninstall"):
@@ -380,7 +386,7 @@ def test_links_out_of_a_project_are_refused(which: str, repository: Path, tmp_pa
 def test_links_within_a_project_are_followed(repository: Path) -> None:
     target = write(repository / "shared" / "claude.json", "{}")
     (repository / ".claude").mkdir()
-    (repository / ".claude" / "settings.json").symlink_to("../shared/claude.json")
+    (repository / ".claude" / "settings.local.json").symlink_to("../shared/claude.json")
     install("claude")
     assert "hooks" in json.loads(target.read_text())
     uninstall("claude")
@@ -388,7 +394,7 @@ def test_links_within_a_project_are_followed(repository: Path) -> None:
 
 
 def test_a_read_only_file_is_refused(repository: Path) -> None:
-    path = write(repository / ".claude" / "settings.json", "{}")
+    path = write(repository / ".claude" / "settings.local.json", "{}")
     path.chmod(0o444)
     result = run("install", "claude")
     assert (result.code, result.out) == (4, "")
@@ -408,7 +414,7 @@ def as_a_user(*words: str) -> Result:
 
 
 def test_a_folder_that_cannot_be_written_is_refused(repository: Path) -> None:
-    path = write(repository / ".claude" / "settings.json", "{}")
+    path = write(repository / ".claude" / "settings.local.json", "{}")
     path.parent.chmod(0o555)
     existing = as_a_user("install", "claude")
     path.parent.chmod(0o755)
@@ -418,7 +424,7 @@ def test_a_folder_that_cannot_be_written_is_refused(repository: Path) -> None:
     for result, named in ((existing, path), (new, repository / ".codex")):
         assert (result.code, result.out) == (4, "")
         assert str(named) in result.err
-    assert tree(repository) == {".claude/settings.json": b"{}"}
+    assert tree(repository) == {".claude/settings.local.json": b"{}"}
 
 
 def test_the_plugin_folder_is_what_ships(
@@ -443,18 +449,18 @@ def test_somebody_elses_plugin_is_left_alone(repository: Path, tmp_path: Path) -
 
 
 def test_two_at_once_leave_one_of_each(repository: Path) -> None:
-    write(repository / ".claude" / "settings.json", '{\n  "a": 1\n}\n')
+    write(repository / ".claude" / "settings.local.json", '{\n  "a": 1\n}\n')
     words = [sys.executable, "-m", "guard", "install", "claude", "--command"]
     running = [
         subprocess.Popen([*words, f"/opt/{number}/guard"], stdout=subprocess.DEVNULL)
         for number in range(4)
     ]
     assert [process.wait(TIME_LIMIT) for process in running] == [0, 0, 0, 0]
-    path = repository / ".claude" / "settings.json"
+    path = repository / ".claude" / "settings.local.json"
     found = [shlex.split(line)[0] for line in commands(path)]
     assert len(found) == len(AGENT_CLIS["claude"].events)
     assert len(set(found)) == 1
-    assert folders(path.parent) == {"settings.json"}
+    assert folders(path.parent) == {"settings.local.json"}
     uninstall("claude")
     assert path.read_text() == '{\n  "a": 1\n}\n'
 
@@ -469,7 +475,7 @@ def test_a_name_that_is_no_text_is_spelled_out(tmp_path: Path) -> None:
 
 
 def test_escapes_in_a_file_do_not_reach_the_terminal(repository: Path) -> None:
-    write(repository / ".claude" / "settings.json", '{\n  "a": "\u202e\x7f\u009b31m"\n}\n')
+    write(repository / ".claude" / "settings.local.json", '{\n  "a": "\u202e\x7f\u009b31m"\n}\n')
     shown = run("install", "claude", "--dry-run").out
     assert "\\u202e" in shown
     assert not {"\u202e", "\x7f", "\u009b"} & set(shown)
