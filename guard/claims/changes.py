@@ -85,14 +85,18 @@ def current_ground(guard: Invocation) -> Ground | None:
 
 
 def changes_since(
-    ground: Ground, since: datetime, git: RepositoryReader, others: Container[str] = ()
+    ground: Ground,
+    since: datetime,
+    git: RepositoryReader,
+    others: Container[str] = (),
+    noted: frozenset[str] = frozenset(),
 ) -> WorkSinceBaseline:
     """Collect what the agent changed since then, in the work tree where it began and in the one it reports from.
 
-    What the check does not count as work does not count here either. `others` are the refs of other agents. Raises a
-    RepositoryProblem if git cannot tell.
+    What the check does not count as work does not count here either. `others` are the refs of other agents, `noted` the
+    commits that guard's hook in git saw being made. Raises a RepositoryProblem if git cannot tell.
     """
-    search = _Search(git.environ, git.time_limit, since.timestamp() - SLACK_SECONDS)
+    search = _Search(git.environ, git.time_limit, since.timestamp() - SLACK_SECONDS, noted)
     now, root = git.repository, Path(os.fsdecode(unspell(ground.root)))
     began = now if now.root == root else repository_at(root)
     if began.common_dir != now.common_dir and ground.head is None:
@@ -180,12 +184,13 @@ class _Search:
     environ: Mapping[str, str]
     time_limit: float
     earliest: float
+    noted: frozenset[str] = frozenset()
 
     def find_work(
         self, repository: Repository, baseline: Baseline, others: Container[str] = ()
     ) -> "_WorkFound":
         git = self._git(repository)
-        history = read_history(git, baseline, others)
+        history = read_history(git, baseline, others, self.noted)
         work = count_work(history)
         committed = net_changes(git, history) if work.net_change else {}
         users = self._users_paths(repository, baseline.dirty, committed)

@@ -15,13 +15,15 @@ from guard.context.invocation import Invocation
 from guard.core.agents.agent import Agent
 from guard.core.agents.baseline import AGENT_BASELINE, AgentBaseline, baseline_key
 from guard.core.agents.registry import GLOBAL_REGISTRY
-from guard.core.base.paths import unspell
+from guard.core.base.paths import spell, unspell
 from guard.core.base.text import escape, shorten
 from guard.core.claims.completion_validation import CompletionValidation
 from guard.core.claims.evidence import ClaimEvidence, TestRun, WorkSinceBaseline
 from guard.core.claims.files import named_paths
 from guard.core.claims.validate import needs_person, validate
 from guard.core.classify.question import find_question
+from guard.core.hooks.git.state import COMMITS
+from guard.core.hooks.state import HOOKS
 from guard.core.tool_calls.read import ToolCall
 from guard.core.tool_calls.test_runs import runs_that_count
 from guard.errors import GuardError
@@ -29,9 +31,17 @@ from guard.git.locate import Repository, repository_at
 from guard.git.named_files import find_named
 from guard.git.reader import RepositoryReader
 from guard.git.status import find_ignored
+from guard.hooks.ingest import ingest_hooks
 from guard.iteration.other_trees import refs_of_others
 
 _LONGEST_REASON = 400
+_SESSION_NAMES = (
+    "CLAUDE_CODE_SESSION_ID",
+    "CODEX_THREAD_ID",
+    "GEMINI_SESSION_ID",
+    "QWEN_CODE_SESSION_ID",
+)
+"""The variables in which agent CLIs tell the programs that they start the id of the session."""
 
 
 class ValidatedClaim(NamedTuple):
@@ -53,6 +63,7 @@ def validate_claim(
 
     `session` is that of an iteration that has ended; while one goes on, guard finds it by itself.
     """
+    ingest_hooks(guard)
     session = session or session_of(guard, agent)
     calls = session.calls if session is not None else None
     evidence = ClaimEvidence(
@@ -68,7 +79,8 @@ def validate_claim(
         silent=silent,
     )
     measured = _measure(guard, agent, evidence)
-    known = replace(measured, tests=_known_tests(agent, measured, calls))
+    heard = _heard_runs(guard, agent) if calls is None else ()
+    known = replace(measured, tests=_known_tests(agent, measured, calls, heard))
     validation = validate(known, guard.users_config.settings.claims)
     return ValidatedClaim(validation, needs_person(known))
 
@@ -101,7 +113,14 @@ def _changes(
 ) -> WorkSinceBaseline:
     taken = frozenset(_roots_of_others(guard, agent)) - {baseline.root}
     others = refs_of_others(guard, git.repository, agent.spawned_at, taken)
-    return changes_since(baseline.ground, agent.spawned_at, git, others)
+    return changes_since(baseline.ground, agent.spawned_at, git, others, _noted_commits(guard))
+
+
+def _noted_commits(guard: Invocation) -> frozenset[str]:
+    if guard.repository_if_any is None:
+        return frozenset()
+    view = guard.store.view(COMMITS, guard.worktree_key)
+    return view.known_oids() if view is not None else frozenset()
 
 
 def _roots_of_others(guard: Invocation, agent: Agent) -> Iterator[str]:
@@ -135,7 +154,10 @@ def _find_repository(guard: Invocation, baseline: AgentBaseline) -> Repository:
 
 
 def _known_tests(
-    agent: Agent, measured: ClaimEvidence, calls: tuple[ToolCall, ...] | None
+    agent: Agent,
+    measured: ClaimEvidence,
+    calls: tuple[ToolCall, ...] | None,
+    heard: tuple[TestRun, ...] | None,
 ) -> tuple[TestRun, ...] | None:
     """Return the test runs that guard knows of: from tool calls, under guard itself, and from traces on disk."""
     traces = None if measured.tests is None else list(measured.tests)
@@ -144,11 +166,33 @@ def _known_tests(
         code = agent.last_test.exit_code
         under_guard = TestRun("guard", agent.last_test.at, code == 0, f"exit code {code}")
         traces = [*(traces or ()), under_guard]
+    if heard:
+        traces = [*(traces or ()), *heard]
     seen = list(_runs_in(calls or (), measured.at))
     if traces is None:
         return tuple(seen) if calls is not None else None
     edited = measured.changes.last_edit if measured.changes is not None else None
     return (*(run for run in traces if not _is_out_of_date(run, edited)), *seen)
+
+
+def _heard_runs(guard: Invocation, agent: Agent) -> tuple[TestRun, ...]:
+    """Return the test runs that hooks reported from the agent's work tree since it was spawned.
+
+    Where other agents work in the same tree, only the session that reports counts: a run of another one proves nothing.
+    """
+    if guard.repository_if_any is None:
+        return ()
+    view = guard.store.view(HOOKS, guard.worktree_key)
+    root = spell(os.fsencode(guard.repository_if_any.root))
+    is_shared = root in _roots_of_others(guard, agent)
+    reporting = [guard.environ[name] for name in _SESSION_NAMES if guard.environ.get(name)]
+    return tuple(
+        TestRun("call", run.at, run.passed, f"reported by a hook of {work.agent}")
+        for work in (view.worked if view is not None else ())
+        if not is_shared or work.session in reporting
+        for run in work.runs
+        if run.at >= agent.spawned_at
+    )
 
 
 def _runs_in(calls: tuple[ToolCall, ...], at: datetime) -> Iterator[TestRun]:

@@ -1,8 +1,9 @@
 """Read and write JSON by the interpreter's own scanner: importing `json` costs more than all else that an observing hook does.
 
-Hooks do not use numbers, and the scanner refuses very long ones, so each number is read as 0.
+Hooks use only small whole numbers, such as exit codes, and the scanner refuses very long ones: each other number is read as 0.
 """
 
+_MOST_DIGITS = 9
 _SPACE = " \t\n\r"
 _FAULTS = (ValueError, RecursionError, MemoryError, SystemError)
 """The scanner raises the last where `json`, whose error it wants to raise, was never imported."""
@@ -12,6 +13,10 @@ def _zero(_written: str) -> int:
     return 0
 
 
+def _small(written: str) -> int:
+    return int(written) if len(written) <= _MOST_DIGITS else 0
+
+
 class _Context:
     """The attributes that the scanner asks for."""
 
@@ -19,7 +24,7 @@ class _Context:
     object_hook = None
     object_pairs_hook = None
     parse_float = _zero
-    parse_int = _zero
+    parse_int = _small
     parse_constant = _zero
 
 
@@ -41,7 +46,7 @@ def _scan(text: str) -> object:
         import json
 
         return json.loads(
-            text, strict=False, parse_float=_zero, parse_int=_zero, parse_constant=_zero
+            text, strict=False, parse_float=_zero, parse_int=_small, parse_constant=_zero
         )
     try:
         value, end = scan(text, 0)

@@ -142,6 +142,9 @@ def _refuse_too_many(folder: int, path: str) -> None:
 def _name(call: Document) -> str:
     if call["kind"] in SIGNS_OF_LIFE:
         who = [call[part] for part in ("agent", "event", "session", "helper")]
+        if call.get("tool_document") is not None:
+            # The newest edit, and the newest run of each test command, are kept beside the newest sign.
+            who.append(f"call {call['tested']}")
         return f"{ALIVE}{_digest(plain_json.render(who).encode())}.json"
     return next_name()
 

@@ -8,6 +8,7 @@ import { spawn } from "node:child_process";
 const COMMAND = "guard";
 const PATIENCE_MS = 1500;
 const MOST_HELPERS = 1000;
+const MOST_OUTPUT = 16384;
 const TOLD = ["session.created", "session.idle", "session.error", "session.deleted"];
 
 function tell(event, folder, told) {
@@ -72,9 +73,15 @@ export const Guard = async (given) => {
         void tell("tool.execute.before", folder, { session_id: input?.sessionID, tool_name: input?.tool });
       } catch {}
     },
-    "tool.execute.after": async (input) => {
+    "tool.execute.after": async (input, result) => {
       try {
-        void tell("tool.execute.after", folder, { session_id: input?.sessionID, tool_name: input?.tool });
+        const exit = result?.metadata?.exit;
+        void tell("tool.execute.after", folder, {
+          session_id: input?.sessionID,
+          tool_name: input?.tool,
+          tool_input: input?.args,
+          tool_response: { output: String(result?.output ?? "").slice(-MOST_OUTPUT), exit_code: Number.isInteger(exit) ? exit : undefined },
+        });
       } catch {}
     },
   };

@@ -45,6 +45,24 @@ class Prompted(Frozen):
     at: Instant
 
 
+class HeardRun(Frozen):
+    """A test run that a session's hooks reported."""
+
+    at: Instant
+    passed: bool | None
+    """None if the agent CLI does not tell how it ended."""
+
+
+class SessionWork(Frozen):
+    """What a session's hooks reported of its work: its test runs, and when it edited code last."""
+
+    agent: HookAgent
+    session: Line | None
+    edited_at: Instant | None
+    runs: tuple[HeardRun, ...]
+    """The newest; a green one that is older than the last edit is left out."""
+
+
 class _HookEvent(BaseEvent):
     worktree: Id
 
@@ -60,6 +78,7 @@ class HooksFolded(_HookEvent):
     """Sessions that have ended."""
     prompted: tuple[Prompted, ...] = ()
     """The newest prompt of each session that was prompted."""
+    worked: tuple[SessionWork, ...] = ()
 
 
 class _Answered(_HookEvent):

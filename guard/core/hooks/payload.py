@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field, StringConstraints, ValidationError
 
-from guard.core.base.fields import BootSeconds, Frozen, Line, first_problem
+from guard.core.base.fields import BootSeconds, Frozen, Line, Text, first_problem
 from guard.core.hooks.events import HookAgent, HookName
 from guard.core.team.events import MemberName
 
@@ -68,6 +68,10 @@ class HookCall(Frozen):
     tool: Line = ""
     in_background: bool = False
     """Whether the tool was asked to run in the background."""
+    tool_document: Text | None = None
+    """Of a finished call that may have run tests, or edited a file, the part of the document that tells, shortened, as JSON."""
+    tested: Line = ""
+    """The beginning of the command of such a call, if it may have run tests."""
     source: Line = ""
     """How a session started: `startup`, `resume`, `compact`, `clear` and the like."""
     detail: Line = ""

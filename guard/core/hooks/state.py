@@ -14,11 +14,13 @@ from guard.core.hooks.events import (
     HookSessionStarted,
     HooksFolded,
     Prompted,
+    SessionWork,
     SpoolName,
     StopDecided,
     StopDecision,
     StopReason,
 )
+from guard.core.hooks.session_work import join_work
 from guard.core.log.view import Fold, WorktreeView, worktree_view
 
 MOST_SESSIONS = 50
@@ -81,13 +83,15 @@ class HookSession(Frozen):
 class HooksState(WorktreeView):
     """The hooks of one work tree."""
 
-    schema_: Literal["guard/hooks/1"] = Field("guard/hooks/1", alias="schema")
+    schema_: Literal["guard/hooks/2"] = Field("guard/hooks/2", alias="schema")
     calls: tuple[Calls, ...]
     """Each hook that was ever called, how often, and when last."""
     sessions: tuple[HookSession, ...]
     """The sessions of agents, the newest last."""
     folded: tuple[SpoolName, ...]
     """The spool files that were recorded last."""
+    worked: tuple[SessionWork, ...]
+    """What the sessions did that edited code or ran tests last, the newest last."""
 
     def session(self, agent: str, session: str | None) -> HookSession | None:
         name = _name(agent, session)
@@ -109,6 +113,7 @@ class HooksFold(Fold[HooksState]):
         self._calls: dict[tuple[str, str], Calls] = {}
         self._sessions: dict[tuple[str, str], HookSession] = {}
         self._folded: tuple[str, ...] = ()
+        self._worked: dict[str | None, SessionWork] = {}
 
     def restore(self, document: HooksState) -> None:
         self.reached = document.position()
@@ -117,6 +122,7 @@ class HooksFold(Fold[HooksState]):
             _name(session.agent, session.session): session for session in document.sessions
         }
         self._folded = document.folded
+        self._worked = {work.session: work for work in document.worked}
 
     def apply(self, event: HookEvent) -> None:
         match event:
@@ -124,6 +130,7 @@ class HooksFold(Fold[HooksState]):
                 self._folded = event.spooled
                 for calls in event.calls:
                     self._count(calls)
+                self._add_work(event.worked)
                 for prompted in event.prompted:
                     self._begin_prompt(prompted)
                 at = _end_of_session(event)
@@ -159,6 +166,13 @@ class HooksFold(Fold[HooksState]):
         key = (calls.agent, calls.event)
         count = self._calls[key].count if key in self._calls else 0
         self._calls[key] = calls.model_copy(update={"count": count + calls.count})
+
+    def _add_work(self, worked: tuple[SessionWork, ...]) -> None:
+        for work in worked:
+            before = self._worked.pop(work.session, None)
+            self._worked[work.session] = join_work(before, work) if before is not None else work
+        while len(self._worked) > MOST_SESSIONS:
+            del self._worked[next(iter(self._worked))]
 
     def _begin_prompt(self, prompted: Prompted) -> None:
         known = self._sessions.get(_name(prompted.agent, prompted.session))
@@ -201,6 +215,7 @@ class HooksFold(Fold[HooksState]):
             "calls": tuple(self._calls[key] for key in sorted(self._calls)),
             "sessions": tuple(self._sessions.values()),
             "folded": self._folded,
+            "worked": tuple(self._worked.values()),
         }
 
 

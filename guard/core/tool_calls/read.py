@@ -16,7 +16,8 @@ _WORDS = re.compile(
     rb'"(?:tool_use|tool_result|item\.completed|tool\.execution_start|tool\.execution_complete|task_notification)"'
 )
 _EXIT = re.compile(
-    r"(?:\AExit code|^Exit Code:|\(exit code|exited with code) ?(-?\d{1,3})\b", re.MULTILINE
+    r"(?:\AExit code|^Exit Code:|\(exit code|exited with code|<shellId: \w+ completed with exit code) ?(-?\d{1,3})\b",
+    re.MULTILINE,
 )
 _EDITS = frozenset(
     [
@@ -154,13 +155,15 @@ def read_hook(document: Mapping[str, Any]) -> ToolCall | None:
     answer = result if isinstance(result, dict) else {}
     output = _text_in(result) or "\n".join(
         text
-        for name in ("stdout", "stderr", "output", "textResultForLlm")
+        for name in ("stdout", "stderr", "output", "textResultForLlm", "llmContent")
         if (text := text_of(answer.get(name)))
     )
     failed = (
         answer.get("is_error") is True
         or bool(document.get("error"))
+        or bool(answer.get("error"))
         or answer.get("success") is False
+        or answer.get("resultType") not in (None, "success")
     )
     code = next(
         (answer[name] for name in ("exit_code", "exitCode") if isinstance(answer.get(name), int)),

@@ -121,15 +121,21 @@ def runs_that_count(calls: Iterable[ToolCall]) -> tuple[SeenRun, ...]:
     """Return the test runs of a session in their order; a green one that is older than the last edit is left out."""
     runs: list[SeenRun] = []
     for call in calls:
-        seen = find_run(call)
-        if _edits_code(call):
+        seen = run_that_counts(call)
+        if edits_code(call):
             runs = [run for run in runs if run.passed is False]
-        if seen is not None and not (seen.passed and _edits_afterwards(call)):
+        if seen is not None:
             runs.append(seen)
     return tuple(runs)
 
 
-def _edits_code(call: ToolCall) -> bool:
+def run_that_counts(call: ToolCall) -> SeenRun | None:
+    """Return the test run of a call; None also for a green one after which the same command line edits code."""
+    seen = find_run(call)
+    return None if seen is not None and seen.passed and _edits_afterwards(call) else seen
+
+
+def edits_code(call: ToolCall) -> bool:
     if call.edits:
         return not call.failed and not call.path.casefold().endswith(_DOCUMENTS)
     return _EDITING.search(call.command) is not None

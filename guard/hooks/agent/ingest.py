@@ -12,6 +12,7 @@ from guard.context.invocation import Invocation
 from guard.core.base.text import plural
 from guard.core.hooks.events import Calls, HooksFolded, Prompted
 from guard.core.hooks.payload import HookCall
+from guard.core.hooks.session_work import session_work
 from guard.core.hooks.state import HOOKS
 from guard.core.hooks.team_changes import call_moment, sort_calls, team_changes
 from guard.core.iteration.run import RUN, Run
@@ -95,6 +96,7 @@ def _folded_event(guard: Invocation, key: str, batch: "_Batch") -> HooksFolded:
         calls=tuple(_count_calls(batch.calls)),
         ended=tuple(dict.fromkeys(ended)),
         prompted=tuple(_newest_prompts(batch.calls)),
+        worked=session_work(batch.calls),
     )
 
 

@@ -32,6 +32,25 @@ _TASK_KINDS = {
     "local_agent": "subagent",
     "teammate": "teammate",
 }
+_AFTER_TOOL = ("tool_used", "tool_failed")
+_TOOL_FIELDS = (
+    "tool_name",
+    "toolName",
+    "tool_response",
+    "toolResult",
+    "error",
+)
+_COMMANDS, _PATHS = (
+    ("command", "cmd"),
+    ("file_path", "filePath", "path", "absolute_path", "notebook_path"),
+)
+_TESTS = (
+    *("test", "spec", "check", "jest", "mocha", "ava", "jasmine", "karma", "tox", "nox", "phpunit"),
+    *("pest", "ginkgo", "nose", "behave", "trial", "bats", "busted", "cypress", "coverage", "mvn"),
+    *("gradle", "tst"),
+)
+_MOST_HEAD, _MOST_TAIL, _MOST_PARTS, _MOST_DEPTH = 1000, 4000, 20, 4
+_MOST_DOCUMENT = 60_000
 _RUNNING = ("running", "pending", "queued", "starting", "in_progress", "idle")
 _ENDED = ("completed", "failed", "killed", "stopped", "cancelled", "canceled", "exited", "error")
 
@@ -61,6 +80,7 @@ def read_payload(agent: str, event: str, data: bytes, environ: "Mapping[str, str
         "team": _first(fields, "team_name") or None,
         "tool": _first(fields, "tool_name", "toolName"),
         "in_background": _in_background(fields),
+        **_tool_use(KINDS[agent][event], fields),
         "source": _first(fields, "source"),
         "detail": _detail(fields),
         "message": _first(fields, "last_assistant_message", "prompt_response"),
@@ -169,6 +189,51 @@ def _in_background(fields: Document) -> bool:
     if not isinstance(given, dict):
         return False
     return given.get("run_in_background") is True or given.get("is_background") is True
+
+
+def _tool_use(kind: str, fields: Document) -> Document:
+    # Of a call that may have run tests, or edited a file: what `read_hook` needs later, shortened.
+    nothing: Document = {"tool_document": None, "tested": ""}
+    given = fields.get("tool_input", fields.get("toolArgs"))
+    if kind not in _AFTER_TOOL or not isinstance(given, dict):
+        return nothing
+    command = command_in(given)
+    is_test = may_run_tests(command)
+    fields_kept = _TOOL_FIELDS if is_test else ("tool_name", "toolName", "error")
+    kept = {name: given[name] for name in (_COMMANDS if is_test else _PATHS) if name in given}
+    if not kept:
+        return nothing
+    short = {name: _shorten(fields[name]) for name in fields_kept if name in fields}
+    document = plain_json.render({**short, "tool_input": _shorten(kept)})
+    if len(document) > _MOST_DOCUMENT:
+        return nothing
+    return {"tool_document": document, "tested": _line(command) if is_test else ""}
+
+
+def command_in(given: Document) -> str:
+    words = given.get("command", given.get("cmd"))
+    if isinstance(words, list):
+        words = words[-1] if words else ""
+    return words if isinstance(words, str) else ""
+
+
+def may_run_tests(command: str) -> bool:
+    """Tell cheaply whether the command may be a test run; `guard.core.tool_calls.test_runs` decides."""
+    text = command.lower()
+    return any(word in text for word in _TESTS) or "t" in text.split()
+
+
+def _shorten(value: object, depth: int = 0) -> object:
+    if isinstance(value, str):
+        if len(value) > _MOST_HEAD + _MOST_TAIL:
+            value = f"{value[:_MOST_HEAD]}\n{value[-_MOST_TAIL:]}"
+        return _line(value, len(value))
+    if isinstance(value, list) and depth < _MOST_DEPTH:
+        return [_shorten(item, depth + 1) for item in value[:_MOST_PARTS]]
+    if isinstance(value, dict) and depth < _MOST_DEPTH:
+        some = list(value.items())[:_MOST_PARTS]
+        return {_line(name): _shorten(item, depth + 1) for name, item in some}
+    return value if isinstance(value, bool | int) else None
 
 
 def _detail(fields: Document) -> str:

@@ -82,7 +82,7 @@ def unreadable_view(_held: ExitStack) -> Arranged:
     """A state file of a newer guard."""
     (path,) = workspace().glob("worktrees.d/*/hooks.json")
     body, _, _ = path.read_bytes().rpartition(b',\n  "hash"')
-    body = body.replace(b'"guard/hooks/1"', b'"guard/hooks/99"')
+    body = body.replace(b'"guard/hooks/2"', b'"guard/hooks/99"')
     path.write_bytes(b'%s,\n  "hash": "%s"\n}\n' % (body, sha256(body).hexdigest().encode()))
     return {}
 

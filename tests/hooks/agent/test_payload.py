@@ -15,6 +15,7 @@ from guard.core.hooks.event_kinds import KINDS
 from guard.core.hooks.payload import HookCall
 from guard.hooks import plain_json
 from guard.hooks.agent import payload
+from tests.core.tool_calls.test_test_runs import RAN
 from tests.hooks.agent.documents import DOCUMENTS, data
 
 ALL = [(agent, event) for agent, events in DOCUMENTS.items() for event in events]
@@ -280,16 +281,25 @@ def _zero(_written: str) -> int:
     return 0
 
 
+def _small(written: str) -> int:
+    return int(written) if len(written) < 10 else 0
+
+
 @given(JSON)
 def test_plain_json_says_what_json_says(value: Any) -> None:
     text = json.dumps(value)
-    kept = json.loads(text, parse_float=_zero, parse_int=_zero, parse_constant=_zero)
+    kept = json.loads(text, parse_float=_zero, parse_int=_small, parse_constant=_zero)
     assert plain_json.parse(text) == kept
     assert json.loads(plain_json.render(kept)) == kept
 
 
 def test_json_does_where_the_scanner_is_another(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "_json", None)
-    assert plain_json.parse(' {"a": [1, "b", null]} ') == {"a": [0, "b", None]}
+    assert plain_json.parse(' {"a": [1, "b", null]} ') == {"a": [1, "b", None]}
     assert plain_json.parse("{") is None
     assert plain_json.render({"a": ["é", None, True]}) == '{"a":["\\u00e9",null,true]}'
+
+
+@pytest.mark.parametrize("command", RAN)
+def test_the_hook_keeps_every_command_that_may_be_a_run(command: str) -> None:
+    assert payload.may_run_tests(command)
