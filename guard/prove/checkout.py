@@ -25,6 +25,7 @@ from guard.errors import RepositoryProblem, StoreUnavailable
 from guard.git.index_file import WrittenEntry, WrittenStamp, parse_index
 from guard.git.locate import Repository
 from guard.git.reader import RepositoryReader
+from guard.prove.bounded_run import end_leftovers
 from guard.prove.clean import (
     Product,
     compare,
@@ -34,23 +35,27 @@ from guard.prove.clean import (
 )
 from guard.prove.git_folder import present_git
 from guard.prove.own_git import OwnGit
-from guard.prove.trees import LINK, TreeListing, Trees, parents_of
+from guard.prove.trees import LINK, FileEntry, TreeListing, Trees, parents_of
 from guard.snapshots.objects import blob_digest
 from guard.system.private_files import Folder, close, try_lock
 
 _SLOT = re.compile("[a-z][a-z0-9_-]{0,31}")
 _INDEX, _SET_UP, _LOCK = "index", "setup.json", "lock"
+_SCRATCH = "scratch"
 _DAY = 86400.0
 _PIECE = 1024**2
+_OPEN_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _PAUSE = 0.05
 _TICK = 0.002
 _LONGEST_TICK = 0.1
-_LATER = 3600
+_LATER, _LONG_AGO = 3600, 1
 _FILE, _SUBMODULE = 0o100000, 0o160000
 _FILE_CLOCK = getattr(time, "CLOCK_REALTIME_COARSE", time.CLOCK_REALTIME)
 """The clock that Linux takes the times of files from."""
 Run = Callable[[str, Path], bool]
 """Runs a command in a folder; returns whether it succeeded."""
+FileStamp = tuple[int, int, int, int] | None
+"""By what it is seen that a file was written; None for one that is not there."""
 
 
 @dataclass(frozen=True)
@@ -108,11 +113,11 @@ class Checkouts:
             self._git.prepare()
             listing = self.trees.listing(tree)
             place = _Slot(self._git, record, self._tree_folder(slot), descriptor)
-            files, is_set_up = place.bring(tree, listing, setup)
+            is_set_up = place.bring(tree, listing, setup)
             index = record.read(_INDEX) or b""
             present_git(self.trees, self._reader, place.path, index, tree, head_commit)
-            _settle(files)
-            yield Checkout(place, listing, files, setup, self._project.root, is_set_up)
+            _settle()
+            yield Checkout(place, listing, setup, self._project.root, is_set_up)
 
     def _tree_folder(self, slot: str) -> Path:
         # Some tests depend on the name of the project's folder.
@@ -130,11 +135,28 @@ class Checkouts:
             finally:
                 close(descriptor)
 
+    @contextmanager
+    def scratch(self) -> Iterator[Path]:
+        """Make a folder for what runs write beside their checkouts, and delete it when the block ends."""
+        top = self.folder / _SCRATCH
+        os.makedirs(top, mode=0o700, exist_ok=True)
+        folder, descriptor = _locked_folder(top)
+        try:
+            yield folder
+        finally:
+            delete_folder(os.fsencode(folder))
+            close(descriptor)
+
     def clean_up(self, keep_days: float) -> list[Path]:
         """Delete the checkouts of projects that are gone or were not used for `keep_days`; return their folders.
 
-        What a killed guard left half-made in a slot is repaired when the slot is opened.
+        What a killed guard left running or in its scratch folder goes, too. What it left half-made in a slot is repaired when
+        the slot is opened.
         """
+        end_leftovers()
+        for folder in self.folder.glob(f"{_SCRATCH}/*"):
+            with suppress(OSError):
+                _delete_unlocked(folder)
         deleted = []
         for folder in sorted(self.folder.parent.iterdir()):
             if folder.is_symlink() or not folder.is_dir():
@@ -155,10 +177,8 @@ class _Slot:
     path: Path
     lock: int
 
-    def bring(
-        self, tree: str, listing: TreeListing, setup: SetUp | None
-    ) -> tuple[dict[bytes, WrittenEntry], bool]:
-        """Make the folder the tree; return its entries, and whether the products of the set-up are there."""
+    def bring(self, tree: str, listing: TreeListing, setup: SetUp | None) -> bool:
+        """Make the folder the tree; return whether the products of the set-up are there."""
         try:
             files, is_set_up = self._clear(listing, setup)
         except OSError as error:
@@ -167,21 +187,16 @@ class _Slot:
                 "end what still uses it, or delete the folder",
             ) from None
         index = self.record.path_of(_INDEX)
-        if _is_tree(files, listing):
-            return files, is_set_up
+        missing = _missing(files, listing)
+        if not missing and len(files) == len(listing.files):
+            return is_set_up
         if files:
             # What git would read again because it is as young as the index was compared more precisely above.
             later = time.time() + _LATER
             os.utime(index, (later, later))
-        self.git.call(
-            *("read-tree", "--reset", "-u", tree),
-            extra={"GIT_INDEX_FILE": index},
-            work_tree=self.path,
-            lends=(self.lock,),
-        )
-        new = self._read_index()
-        self._refuse_wrong(tree, listing, files, new)
-        return new, is_set_up
+        self._call("read-tree", "--reset", "-u", tree)
+        self._refuse_wrong(tree, listing, missing, is_new=not files)
+        return is_set_up
 
     def _clear(
         self, listing: TreeListing, setup: SetUp | None
@@ -190,7 +205,7 @@ class _Slot:
         self.record.remove(f"{_INDEX}.lock")
         os.makedirs(self.path, exist_ok=True)
         root = os.fsencode(self.path)
-        files = self._read_index()
+        files = self.read_index()
         products = self._read_products(setup_key(listing, setup))
         found = compare(root, files, products or {})
         if products is None or found.spoiled or _collides(products, listing):
@@ -202,7 +217,7 @@ class _Slot:
             del files[path]
         return files, products is not None
 
-    def _read_index(self) -> dict[bytes, WrittenEntry]:
+    def read_index(self) -> dict[bytes, WrittenEntry]:
         data = self.record.read(_INDEX) or b""
         found = parse_index(data, 32 if self.git.object_format == "sha256" else 20)
         if found is None:
@@ -213,18 +228,21 @@ class _Slot:
         self,
         tree: str,
         listing: TreeListing,
-        old: Mapping[bytes, WrittenEntry],
-        new: Mapping[bytes, WrittenEntry],
+        written: Iterable[bytes],
+        *,
+        is_new: bool,
     ) -> None:
         """Raise if the checkout is not the tree, byte by byte; then nothing of it is used again."""
-        wrong = None if _is_tree(new, listing) else f"the tree {tree}"
-        written = (
-            path for path, entry in new.items() if path not in old or old[path].stamp != entry.stamp
+        wrong = (
+            None if self._call("ls-files", "-sz") == _index_lines(listing) else f"the tree {tree}"
         )
-        for path in written:
-            if not _is_blob(self.path, path, new[path]):
-                wrong = path_line(path)
-                break
+        if wrong is None and is_new:
+            wrong = self._find_unequal()
+        elif wrong is None:
+            unequal = (
+                path for path in written if not _is_blob(self.path, path, listing.files[path])
+            )
+            wrong = next(map(path_line, unequal), None)
         if wrong is not None:
             self.record.remove(_INDEX)
             delete_folder(os.fsencode(self.git.folder))
@@ -233,13 +251,29 @@ class _Slot:
                 "run `git fsck` in the project, then try again",
             )
 
+    def _find_unequal(self) -> str | None:
+        """Let git read every file back; return one that is not as its id says."""
+        index = self.record.path_of(_INDEX)
+        # Git reads again what may be younger than its index.
+        os.utime(index, (_LONG_AGO, _LONG_AGO))
+        unequal = self._call("diff-files", "-z", "--name-only")
+        return path_line(unequal.partition(b"\0")[0]) if unequal else None
+
+    def _call(self, *words: str) -> bytes:
+        return self.git.call(
+            *words,
+            extra={"GIT_INDEX_FILE": self.record.path_of(_INDEX)},
+            work_tree=self.path,
+            lends=(self.lock,),
+        )
+
     def _read_products(self, key: str | None) -> dict[bytes, Product] | None:
         try:
             told = json.loads(self.record.read(_SET_UP) or b"null")
             if told is None or key is None or told["key"] != key:
                 return None
             return {
-                path.encode("latin-1"): Product(kind, WrittenStamp(*stamp) if stamp else None)
+                path.encode("latin-1"): Product(kind, _stamp(*stamp) if stamp else None)
                 for path, kind, stamp in told["products"]
             }
         except (ValueError, TypeError, KeyError):
@@ -261,7 +295,6 @@ class Checkout:
         self,
         slot: _Slot,
         listing: TreeListing,
-        files: Mapping[bytes, WrittenEntry],
         setup: SetUp | None,
         project: Path,
         is_set_up: bool,
@@ -273,7 +306,7 @@ class Checkout:
         self.notes = listing.notes
         self.lends = (slot.lock,)
         """The descriptor that keeps other guards out; what is given it keeps them out after guard has ended."""
-        self._slot, self._listing, self._files, self._setup = slot, listing, files, setup
+        self._slot, self._listing, self._setup = slot, listing, setup
         self._shared = set[bytes]()
 
     @property
@@ -282,6 +315,23 @@ class Checkout:
         root = os.path.realpath(self.project)
         links = (path for path, (mode, _) in self._listing.files.items() if mode == LINK)
         return tuple(path_line(path) for path in links if _leads_into(self.path, path, root))
+
+    def stamps(self, wanted: Callable[[str], bool]) -> dict[bytes, FileStamp]:
+        """Return when each file of the commit that is wanted was last written."""
+        root = os.fsencode(self.path)
+        files = (path for path, (mode, _) in self._listing.files.items() if mode != LINK)
+        return {path: _file_stamp(root, path) for path in files if wanted(os.fsdecode(path))}
+
+    def written_since(self, stamps: Mapping[bytes, FileStamp]) -> Iterator[bytes]:
+        """Yield the files that were written, or are gone, since the stamps were taken."""
+        root = os.fsencode(self.path)
+        return (path for path, stamp in stamps.items() if _file_stamp(root, path) != stamp)
+
+    def is_as_committed(self, path: bytes) -> bool:
+        try:
+            return _is_blob(self.path, path, self._listing.files[path])
+        except OSError:
+            return False
 
     def set_up(self, run: Run) -> bool:
         """Run the set-up unless its products are there; return whether the checkout is set up.
@@ -295,7 +345,7 @@ class Checkout:
             self._slot.forget_products()
             return False
         root = os.fsencode(self.path)
-        found = compare(root, self._files, {})
+        found = compare(root, self._slot.read_index(), {})
         if found.changed:
             names = ", ".join(path_line(path) for path in found.changed[:3])
             self.notes += (f"the set-up changes files of the tree ({names}), so it runs each time",)
@@ -344,15 +394,22 @@ def _collides(products: Mapping[bytes, Product], listing: TreeListing) -> bool:
     )
 
 
-def _is_tree(files: Mapping[bytes, WrittenEntry], listing: TreeListing) -> bool:
-    wanted = listing.files
-    if len(files) != len(wanted):
-        return False
-    for path, entry in files.items():
-        mode, oid = wanted.get(path, (b"0", ""))
-        if entry.oid.hex() != oid or entry.mode != _index_mode(mode):
-            return False
-    return True
+def _missing(files: Mapping[bytes, WrittenEntry], listing: TreeListing) -> list[bytes]:
+    """The files of the tree that are not there, or are there with another content or mode."""
+    modes = {mode: _index_mode(mode) for mode in {mode for mode, _ in listing.files.values()}}
+    there = {path: (entry.mode, entry.oid.hex()) for path, entry in files.items()}
+    return [
+        path for path, (mode, oid) in listing.files.items() if there.get(path) != (modes[mode], oid)
+    ]
+
+
+def _index_lines(listing: TreeListing) -> bytes:
+    """What git lists of an index that holds this tree."""
+    files = sorted(listing.files.items())
+    modes = {mode: b"%06o" % _index_mode(mode) for mode in {mode for _, (mode, _) in files}}
+    return b"".join(
+        b"%s %s 0\t%s\0" % (modes[mode], oid.encode(), path) for path, (mode, oid) in files
+    )
 
 
 def _index_mode(mode: bytes) -> int:
@@ -361,25 +418,30 @@ def _index_mode(mode: bytes) -> int:
     return (_FILE | 0o755 if value & 0o100 else _FILE | 0o644) if stat.S_ISREG(value) else value
 
 
-def _is_blob(root: Path, path: bytes, entry: WrittenEntry) -> bool:
-    if stat.S_IFMT(entry.mode) == _SUBMODULE:
+def _is_blob(root: Path, path: bytes, wanted: FileEntry) -> bool:
+    mode, oid = _index_mode(wanted[0]), wanted[1]
+    if stat.S_IFMT(mode) == _SUBMODULE:
         return True
-    place, like = os.path.join(os.fsencode(root), path), entry.oid.hex()
-    if stat.S_ISLNK(entry.mode):
+    place = os.path.join(os.fsencode(root), path)
+    if stat.S_ISLNK(mode):
         text = os.readlink(place)
-        digest = blob_digest(like, len(text))
+        digest = blob_digest(oid, len(text))
         digest.update(text)
-        return digest.digest() == entry.oid
+        return digest.hexdigest() == oid
     descriptor = os.open(place, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
     try:
         status = os.fstat(descriptor)
-        digest = blob_digest(like, status.st_size)
+        digest = blob_digest(oid, status.st_size)
         while piece := os.read(descriptor, _PIECE):
             digest.update(piece)
     finally:
         close(descriptor)
     is_executable = bool(status.st_mode & 0o100)
-    return digest.digest() == entry.oid and is_executable == bool(entry.mode & 0o100)
+    return digest.hexdigest() == oid and is_executable == bool(mode & 0o100)
+
+
+def _stamp(changed: int, written: int, inode: int, size: int) -> WrittenStamp:
+    return changed, written, inode, size
 
 
 def _leads_into(root: Path, path: bytes, project: str) -> bool:
@@ -387,10 +449,17 @@ def _leads_into(root: Path, path: bytes, project: str) -> bool:
     return os.fsdecode(real) == project or os.fsdecode(real).startswith(project.rstrip("/") + "/")
 
 
-def _settle(files: Mapping[bytes, WrittenEntry]) -> None:
+def _file_stamp(root: bytes, path: bytes) -> FileStamp:
+    try:
+        status = os.lstat(os.path.join(root, path))
+    except OSError:
+        return None
+    return status.st_mtime_ns, status.st_ctime_ns, status.st_ino, status.st_size
+
+
+def _settle() -> None:
     """Wait until the clock of the files has moved on: what changes from now on has another time."""
-    last = max((entry.stamp.changed for entry in files.values()), default=0)
-    end = time.monotonic() + _LONGEST_TICK
+    last, end = time.clock_gettime_ns(_FILE_CLOCK), time.monotonic() + _LONGEST_TICK
     while time.clock_gettime_ns(_FILE_CLOCK) <= last and time.monotonic() < end:
         time.sleep(_TICK)
 
@@ -399,6 +468,27 @@ def _make_private(root: Path) -> None:
     os.makedirs(root.parent, mode=0o700, exist_ok=True)
     with Folder.make(root):
         pass
+
+
+def _locked_folder(top: Path) -> tuple[Path, int]:
+    """Make a folder that is locked until the descriptor is closed."""
+    while True:
+        folder = Path(tempfile.mkdtemp(dir=top))
+        with suppress(FileNotFoundError):
+            descriptor = os.open(folder, _OPEN_FOLDER)
+            if try_lock(descriptor) and folder.exists():
+                return folder, descriptor
+            # Another guard took it for one that was left.
+            close(descriptor)
+
+
+def _delete_unlocked(folder: Path) -> None:
+    descriptor = os.open(folder, _OPEN_FOLDER)
+    try:
+        if try_lock(descriptor):
+            delete_folder(os.fsencode(folder))
+    finally:
+        close(descriptor)
 
 
 def _wait_for(descriptor: int, seconds: float, path: Path) -> None:

@@ -15,7 +15,7 @@ from pathlib import Path
 from guard.errors import RepositoryProblem
 from guard.git.locate import Repository, repository_at
 from guard.git.obstacles import object_folders, refuse_to_lend
-from guard.git.run import run_git
+from guard.git.run import FETCH_ALL, run_git
 from guard.prove.clean import delete
 from guard.snapshots.objects import Objects, ObjectUnreadable
 from guard.system.foreign_files import read_regular
@@ -213,7 +213,7 @@ def explain_unreadable(what: str) -> Iterator[None]:
     except ObjectUnreadable as error:
         raise RepositoryProblem(
             f"git cannot give guard {what}: {error}",
-            "run `git fsck`; a shallow clone gets more by `git fetch --unshallow`, a partial one by `git checkout`",
+            f"run `git fsck`; a shallow clone gets more by `git fetch --unshallow`, a partial one by `{FETCH_ALL}`",
         ) from None
 
 
@@ -239,5 +239,5 @@ def _refusal(word: str, finished: Finished) -> RepositoryProblem:
         message = message[:_LONGEST_MESSAGE] + "…"
     return RepositoryProblem(
         f"git {word} failed in guard's checkout: {message}",
-        "look whether the disk is full; run `git fsck`; in a partial clone `git checkout` brings objects that are missing",
+        f"look whether the disk is full; run `git fsck`; in a partial clone `{FETCH_ALL}` brings what is missing",
     )

@@ -11,7 +11,14 @@ from pathlib import Path
 from guard.core.base.paths import path_line
 from guard.errors import RepositoryProblem
 from guard.prove.own_git import OwnGit, explain_unreadable
-from guard.snapshots.objects import Objects, blob_digest, read_blobs
+from guard.snapshots.objects import (
+    DAMAGED,
+    MISSING,
+    Objects,
+    ObjectUnreadable,
+    blob_digest,
+    read_blobs,
+)
 from guard.system.foreign_files import read_regular
 
 FILE, LINK, FOLDER, SUBMODULE = b"100644", b"120000", b"40000", b"160000"
@@ -22,6 +29,7 @@ _LONGEST_POINTER = 1024
 _ATTRIBUTES = b".gitattributes"
 _CONVERTED = re.compile(rb"\b(eol=crlf|working-tree-encoding=\S)")
 _MOST_DEPTH = 8
+_MOST_FILES = 2_000_000
 _PIECE = 1024**2
 
 FileEntry = tuple[bytes, str]
@@ -77,8 +85,7 @@ class Trees:
     def listing(self, tree: str) -> TreeListing:
         """All files of a tree; `RepositoryProblem` if an object is missing or is not what its id says."""
         if tree not in self._listings:
-            with self.git.objects() as objects:
-                self._listings[tree] = _read_tree(objects, tree)
+            self._listings[tree] = _read_tree(self.git, tree)
         return self._listings[tree]
 
     def read(self, tree: str, path: bytes) -> bytes | None:
@@ -108,7 +115,18 @@ class Trees:
         for path, source in take:
             other = self.listing(source)
             trees |= other.trees
-            files.pop(path, None)
+            if files.pop(path, None) is None and path not in other.files:
+                # A submodule: its files stand in place of its entry.
+                inside = {name for name in files if name.startswith(path + b"/")}
+                for name in inside:
+                    del files[name]
+                taken = {
+                    name: entry
+                    for name, entry in other.files.items()
+                    if name.startswith(path + b"/")
+                }
+                files |= taken
+                wins |= taken.keys()
             if path in other.files:
                 files[path] = other.files[path]
                 wins.add(path)
@@ -250,21 +268,60 @@ def _read_commit(objects: Objects, commit: str) -> str:
     return line[5:].decode("ascii", "replace")
 
 
-def _read_tree(objects: Objects, tree: str) -> TreeListing:
+def _read_tree(git: OwnGit, tree: str) -> TreeListing:
+    """List a tree, one level of folders at a time; every object is held against its id."""
     files: dict[bytes, FileEntry] = {}
     trees, ahead = set[str](), [(b"", tree)]
     while ahead:
-        prefix, oid = ahead.pop()
-        trees.add(oid)
-        with explain_unreadable(f"the folder {path_line(prefix.rstrip(b'/') or b'.')}"):
-            entries = objects.tree(oid)
-        for mode, name, below in entries:
-            path = prefix + name
-            if mode in (FOLDER, b"040000"):
-                ahead.append((path + b"/", below))
-            else:
-                files[path] = (mode, below)
+        level, ahead = ahead, []
+        found = _read_level(git, level)
+        trees |= found.keys()
+        # A few small trees that name each other can hold more paths than any machine has memory for.
+        if len(files) + sum(len(found[oid]) for _, oid in level) > _MOST_FILES:
+            raise RepositoryProblem(
+                f"the tree {tree} has more than {_MOST_FILES} files and folders",
+                "look at the commit: a tree can be made to unfold without end",
+            )
+        for prefix, oid in level:
+            for mode, name, below in found[oid]:
+                if mode in (FOLDER, b"040000"):
+                    ahead.append((prefix + name + b"/", below))
+                else:
+                    files[prefix + name] = (mode, below)
     return TreeListing(files, frozenset(trees))
+
+
+def _read_level(
+    git: OwnGit, level: list[tuple[bytes, str]]
+) -> dict[str, list[tuple[bytes, bytes, str]]]:
+    places = {oid: prefix for prefix, oid in reversed(level)}
+    answer, at = git.call("cat-file", "--batch", stdin="\n".join(places).encode()), 0
+    found: dict[str, list[tuple[bytes, bytes, str]]] = {}
+    for oid, prefix in places.items():
+        end = answer.index(b"\n", at)
+        head, at = answer[at:end].split(b" "), end + 1
+        with explain_unreadable(f"the folder {path_line(prefix.rstrip(b'/') or b'.')}"):
+            if len(head) != 3:
+                raise ObjectUnreadable(MISSING)
+            data = answer[at : at + int(head[2])]
+            at += len(data) + 1
+            if head[1] != b"tree" or not _is_named(data, oid):
+                raise ObjectUnreadable(DAMAGED)
+            found[oid] = _parse_tree(data, len(oid) // 2)
+    return found
+
+
+def _is_named(data: bytes, oid: str) -> bool:
+    digest = blob_digest(oid, len(data), "tree")
+    digest.update(data)
+    return digest.hexdigest() == oid
+
+
+def _parse_tree(data: bytes, id_bytes: int) -> list[tuple[bytes, bytes, str]]:
+    entry = rb"([0-7]+) ([^\0/]+)\0(.{%d})" % id_bytes
+    if not re.fullmatch(rb"(?:%s)*" % entry, data, re.DOTALL):
+        raise ObjectUnreadable(DAMAGED)
+    return [(mode, name, oid.hex()) for mode, name, oid in re.findall(entry, data, re.DOTALL)]
 
 
 def _clear_the_way(files: dict[bytes, FileEntry], wins: set[bytes]) -> None:

@@ -1,7 +1,8 @@
 """What one run of a check showed: how it ended, and what each test did."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from posixpath import dirname
 from typing import Literal
 
 State = Literal["passed", "failed", "skipped"]
@@ -24,7 +25,7 @@ class TestOutcome:
     state: State
     fault: Fault = ""
     text: str = ""
-    """The last lines of what it said when it failed."""
+    """The last lines of what it said when it failed, or why it was skipped."""
 
 
 @dataclass(frozen=True)
@@ -45,8 +46,21 @@ class CellRun:
     """What the runner reported wrong about the canaries."""
     foreign_code: tuple[str, ...] = ()
     """Files of the project's own work tree that the run loaded as code."""
+    patched: str | None = None
+    """Which function of the test runner the project's code has replaced."""
     detail: str | None = None
     cached: bool = False
+    is_whole: bool = True
+    """Whether the report of single tests is there to its end; `detail` says what is missing."""
+    deselected: tuple[str, ...] = ()
+    """Tests that the runner collected and then left out, by its options or by a hook of the project."""
+    written: tuple[str, ...] = ()
+    """Files of code that the run wrote, though they are part of the commit."""
+
+    @property
+    def ending(self) -> str:
+        """Say how the command ended, for people."""
+        return describe_ending(self.exit_code)
 
     @property
     def failed(self) -> dict[str, TestOutcome]:
@@ -59,7 +73,7 @@ class CellRun:
     @property
     def is_green(self) -> bool:
         """Say whether the command succeeded, ran at least one test where tests are known, and none failed."""
-        if self.end != "exited" or self.exit_code != 0 or self.uncollected:
+        if self.end != "exited" or self.exit_code != 0 or self.uncollected or not self.is_whole:
             return False
         return self.granularity == "exit" or (bool(self.passed) and not self.failed)
 
@@ -69,3 +83,38 @@ class CellRun:
         if self.end != "exited":
             return False
         return self.granularity == "exit" or bool(self.tests)
+
+    def narrow(self, files: frozenset[str]) -> "CellRun | None":
+        """Return what a run of all tests says of those in some files; None if it says nothing of them.
+
+        A runner that cannot load one file may run none of the others.
+        """
+        tests = tests_in(self.tests, files)
+        is_known = self.granularity == "tests" and not self.uncollected and tests
+        return replace(self, tests=tests) if is_known else None
+
+
+def tests_in(tests: Mapping[str, TestOutcome], files: frozenset[str]) -> dict[str, TestOutcome]:
+    """Return the tests of some files, and those whose file is not known."""
+    wanted = files | {_package(file) for file in files}
+    return {name: test for name, test in tests.items() if test.file is None or test.file in wanted}
+
+
+def silent_files(tests: Mapping[str, TestOutcome], files: Iterable[str]) -> frozenset[str]:
+    """Return the files of which no test is known; none if the file of a test is not known."""
+    heard = {test.file for test in tests.values()}
+    if None in heard:
+        return frozenset()
+    return frozenset(file for file in files if not heard & {file, _package(file)})
+
+
+def _package(file: str) -> str:
+    # Go names the package of a test, which is a folder.
+    return dirname(file) or "." if file.endswith(".go") else file
+
+
+def describe_ending(exit_code: int | None) -> str:
+    """Say how a command ended; a negative code is the number of the signal that ended it."""
+    if exit_code is None:
+        return "did not end by itself"
+    return f"exit code {exit_code}" if exit_code >= 0 else f"ended by signal {-exit_code}"

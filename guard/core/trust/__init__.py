@@ -1,0 +1,1 @@
+"""What the user trusts of the project's settings."""
