@@ -13,10 +13,13 @@ from guard.core.coordinator.decide import (
     issue_warnings,
     record_failure_pattern,
 )
+from guard.core.coordinator.state import Coordinator
 from guard.core.coordinator.upkeep_events import FailureWarningIssued
 from guard.core.failures.diagnose import failure_cause, failure_kind
+from guard.core.failures.pattern import FailureWarning
 from guard.core.failures.report import FailureWarningsReport
 from guard.core.failures.warn import warnings_for, warnings_text
+from guard.core.plan.model import PlanTask
 from guard.errors import Refused
 
 
@@ -52,11 +55,15 @@ def warn_task(
     task = state.task(task_id)
     if task is None:
         raise Refused(f"the plan has no task {task_id}", "`guard plan show` lists the tasks")
-    titles = {planned_task.id: planned_task.title for planned_task in state.tasks}
-    found = warnings_for(task, state.failure_patterns, titles)
+    found = task_warnings(state, task)
     known = find_event(guard, event_id) if event_id is not None else None
     if isinstance(known, FailureWarningIssued):
         found = known.warnings
     if (found and issues) or known is not None:
         record(guard, issue_warnings(task_id=task.id, warnings=found), event_id)
     return FailureWarningsReport(task_id=task.id, warnings=found, text=warnings_text(found))
+
+
+def task_warnings(state: Coordinator, task: PlanTask) -> tuple[FailureWarning, ...]:
+    titles = {planned_task.id: planned_task.title for planned_task in state.tasks}
+    return warnings_for(task, state.failure_patterns, titles)

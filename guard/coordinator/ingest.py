@@ -27,9 +27,15 @@ def ingest(
     With an event id, the id of each signal is made of it and of the signal's number.
     """
     require_state(guard)
+    return record_signals_in(guard, agent_id, last_message(guard, _read(file)), event_id)
+
+
+def record_signals_in(
+    guard: Invocation, agent_id: str, text: str, event_id: str | None = None
+) -> PlanIngestReport:
     reports = [
         _record_signal(guard, agent_id, signal, numbered_id(event_id, number) if event_id else None)
-        for number, signal in enumerate(read_signals(last_message(guard, _read(file))), 1)
+        for number, signal in enumerate(read_signals(text), 1)
     ]
     refused = sum(report.outcome == "refused" for report in reports)
     return PlanIngestReport(agent_id=agent_id, signals=tuple(reports), refused=refused)
@@ -70,15 +76,15 @@ def _record_signal(
         known = find_event(guard, event_id) if event_id is not None else None
         with reject_invalid():
             request = request_from(require_state(guard), agent_id, signal, known)
-        if request is None:
-            return _report_signal(signal, "for_a_person", _BY_HAND)
         done = record(guard, request, event_id)
     except NotAllowed as error:
         return _report_signal(signal, "refused", f"{error} ({error.refusal.hint})")
     except (Refused, WrongUsage) as error:
         return _report_signal(signal, "refused", error.message)
-    outcome = "repeated" if done.repeated else "recorded"
-    return _report_signal(signal, outcome, "", tuple(event.type for event in done.events))
+    outcome, detail = "repeated" if done.repeated else "recorded", ""
+    if signal.kind == "rollback_required" and not done.repeated:
+        outcome, detail = "for_a_person", _BY_HAND
+    return _report_signal(signal, outcome, detail, tuple(event.type for event in done.events))
 
 
 def _report_signal(

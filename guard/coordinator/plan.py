@@ -1,13 +1,25 @@
 """Load a plan from its file, find tasks by name, and claim the next task for an agent."""
 
+import os
 from pathlib import Path
 
 from guard.context.invocation import Invocation
-from guard.coordinator.record import RequestResult, decision_terms, find_state, record
+from guard.coordinator.record import (
+    RequestResult,
+    decision_terms,
+    find_state,
+    is_of_another_repository,
+    record,
+    require_state,
+)
 from guard.core.agents.agent import Agent
-from guard.core.base.text import utf8_text
+from guard.core.agents.registry import AGENT_REGISTRY
+from guard.core.base.text import fit_line, utf8_text
 from guard.core.coordinator.decide import decide, load_plan
-from guard.core.coordinator.decide_tasks import dispatch_developer
+from guard.core.coordinator.decide_agents import request_checkpoints
+from guard.core.coordinator.decide_restart import reset_plan
+from guard.core.coordinator.decide_tasks import dispatch_developer, kept_apart_by
+from guard.core.coordinator.from_registry import planned_agents
 from guard.core.coordinator.requests import Refusal
 from guard.core.coordinator.state import Coordinator
 from guard.core.plan.model import PlanTask
@@ -31,6 +43,10 @@ def load_file(guard: Invocation, file: Path | None, event_id: str | None) -> Req
             "tasks are lines like `- [ ] ID: title (depends: A, B; priority: N)`, or JSON",
         ) from None
     name = utf8_text(str(path))[-512:]
+    known = find_state(guard)
+    if known is not None and is_of_another_repository(guard, known):
+        guard.output.warn("another repository was here before: its plan is forgotten")
+        record(guard, reset_plan(reason="another repository stands at this path"))
     done = record(
         guard,
         load_plan(plan_file=name, tasks=plan.tasks, supporting_agents=plan.supporting_agents),
@@ -38,6 +54,18 @@ def load_file(guard: Invocation, file: Path | None, event_id: str | None) -> Req
     )
     _warn_ticked(guard, done.state)
     return done
+
+
+def collect_checkpoints(guard: Invocation, event_id: str | None) -> RequestResult:
+    """Record what the developers at work reported since their last checkpoints, and ask all of them for one."""
+    state = require_state(guard)
+    words = []
+    for planned in planned_agents(state):
+        registry = guard.store.view(AGENT_REGISTRY, planned.registered_in)
+        known = registry.agent(planned.name) if registry is not None else None
+        if known is not None and known.updates and known.message.strip():
+            words.append((planned.name, fit_line(" ".join(known.message.split()))))
+    return record(guard, request_checkpoints(words=tuple(words)), event_id)
 
 
 def _warn_ticked(guard: Invocation, state: Coordinator) -> None:
@@ -49,7 +77,7 @@ def _warn_ticked(guard: Invocation, state: Coordinator) -> None:
         more = f" and {len(ticked) - _MOST_NAMED} more" if len(ticked) > _MOST_NAMED else ""
         guard.output.warn(
             f"these tasks are ticked in the plan, but are complete only after an audit:"
-            f" {', '.join(ticked[:_MOST_NAMED])}{more}"
+            f" {', '.join(ticked[:_MOST_NAMED])}{more}; `guard plan adopt` takes them over as done"
         )
 
 
@@ -90,10 +118,13 @@ def preview_task(guard: Invocation, agent: Agent | None = None) -> PlanTask | No
 
 
 def next_task(state: Coordinator, agent: Agent | None = None) -> PlanTask | None:
-    """Return the task in which the agent is registered if it is available, else the first available task."""
-    if agent is not None and agent.task_id in state.available_tasks:
-        return state.task(agent.task_id)
-    return state.task(state.available_tasks[0]) if state.available_tasks else None
+    """Return the task in which the agent is registered if it can begin now, else the first task that can."""
+    registered = [agent.task_id] if agent is not None else []
+    free = [task_id for task_id in registered if task_id in state.available_tasks]
+    for task_id in (*free, *state.available_tasks):
+        if kept_apart_by(state, task_id) is None:
+            return state.task(task_id)
+    return None
 
 
 def claim_task(guard: Invocation, agent: Agent) -> PlanTask | None:
@@ -118,3 +149,17 @@ def claim_task(guard: Invocation, agent: Agent) -> PlanTask | None:
             continue
         return task
     return None
+
+
+def plan_path(guard: Invocation, plan_file: str | None) -> bytes | None:
+    """Return the plan's path from the root of a work tree; None if it lies outside the repository."""
+    if plan_file is None:
+        return None
+    repository = guard.repository
+    path = Path(os.path.normpath(plan_file))
+    if path.is_absolute():
+        for root in (repository.root, Path(os.path.realpath(repository.root))):
+            if path.is_relative_to(root):
+                return os.fsencode(path.relative_to(root))
+        return None
+    return None if path.parts[:1] == ("..",) else os.fsencode(path)

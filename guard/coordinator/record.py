@@ -1,7 +1,7 @@
 """Read and change the coordinator's state: decide under the lock, and record events together with the registries."""
 
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 
@@ -9,32 +9,35 @@ from guard.claims.changes import current_ground
 from guard.context.ids import check_id, new_id
 from guard.context.invalid_fields import refuse_invalid_fields
 from guard.context.invocation import Invocation
+from guard.coordinator.audited_commit import audited_commit
+from guard.coordinator.batch import EventBatch
 from guard.coordinator.register_agents import Register
+from guard.coordinator.registry_news import RegistryLook, look_at_agents
 from guard.core.agents.baseline import Ground
-from guard.core.base.paths import spell
 from guard.core.base.text import plural
-from guard.core.coordinator.decide import decide
-from guard.core.coordinator.decide_tasks import base_of, dispatch_developer, pass_audit
-from guard.core.coordinator.entries import ActiveAgent
+from guard.core.coordinator.decide import decide, load_plan
+from guard.core.coordinator.decide_restart import reset_plan
+from guard.core.coordinator.decide_tasks import dispatch_developer, pass_audit
+from guard.core.coordinator.entries import ActiveAgent, SupportRun
+from guard.core.coordinator.report import describe_event
 from guard.core.coordinator.requests import (
     AuditedCommit,
     DecisionTerms,
     Refusal,
     Request,
 )
-from guard.core.coordinator.state import COORDINATOR, Coordinator, empty_state, fold_onto
+from guard.core.coordinator.state import COORDINATOR, Coordinator, empty_state
 from guard.core.coordinator.task_events import CoordinatorEvent
-from guard.core.coordinator.tick import is_due, is_of_a_tick, tick
+from guard.core.coordinator.tick import due_agents, is_of_a_tick, tick
 from guard.core.coordinator.upkeep_events import StateReconstructed, StateRecoveryNeeded
 from guard.core.log.events import BaseEvent
 from guard.core.log.view import unseal
 from guard.errors import Refused, RepositoryProblem
 from guard.git.reader import RepositoryReader
-from guard.git.refs import UNBORN, read_head
+from guard.git.refs import UNBORN, missing_commits, read_head
 from guard.store import Change
 
-_MOST_FILES = 1000
-_HEADS = "refs/heads/"
+_MOST_KNOWN = 20
 
 
 def decision_terms(
@@ -69,21 +72,16 @@ def _head(guard: Invocation) -> str | None:
     return None if found == UNBORN else found
 
 
-def audited_commit(guard: Invocation, state: Coordinator, task_id: str) -> AuditedCommit | None:
-    """Return the commit, files and branch of a task that passes its audit now; None without a commit."""
-    git, now = _reader(guard), _head(guard)
-    if git is None or now is None:
+def _audited_commit(guard: Invocation, state: Coordinator, task_id: str) -> AuditedCommit | None:
+    git = _reader(guard)
+    if git is None:
         return None
     try:
-        branch = git.line("symbolic-ref", "--quiet", "HEAD")
-        base = base_of(state, task_id)
-        names = git.ask("diff-tree", "-r", "-z", "--name-only", base, now) if base else b""
+        return audited_commit(guard, git, state, task_id)
     except RepositoryProblem as error:
-        guard.output.warn(f"the files of {state.task_name(task_id)} are not known: {error.message}")
-        return AuditedCommit(now)
-    files = [spell(name) for name in names.split(b"\0") if name]
-    own = branch.removeprefix(_HEADS) if branch else None
-    return AuditedCommit(now, tuple(files[:_MOST_FILES]), own[:512] if own else None)
+        name = state.task_name(task_id)
+        guard.output.warn(f"the commits of {name} are not known: {error.message}")
+        return None
 
 
 @dataclass(frozen=True)
@@ -94,6 +92,8 @@ class RequestResult:
     state: Coordinator
     earlier: BaseEvent | None = None
     """The event that recorded the same request before under its id; then nothing is recorded now."""
+    news: tuple[CoordinatorEvent, ...] = ()
+    """What the registries told of agents in the same change."""
 
     @property
     def repeated(self) -> bool:
@@ -105,8 +105,33 @@ def find_state(guard: Invocation) -> Coordinator | None:
 
 
 def require_state(guard: Invocation) -> Coordinator:
-    """Return the coordinator's state; raise Refused if no plan is loaded."""
-    return _require_plan(find_state(guard))
+    """Return the coordinator's state; raise Refused if no plan is loaded, or if it is that of another repository."""
+    state = _require_plan(find_state(guard))
+    _refuse_another_repository(guard, state)
+    return state
+
+
+def is_of_another_repository(guard: Invocation, state: Coordinator) -> bool:
+    """Tell whether a repository was made anew at this path: it has none of the commits that the plan knows."""
+    commits = list(state.task_commits.values())
+    known = [commit.commit_sha for commit in commits[-_MOST_KNOWN:]]
+    known += [work.base_sha for work in state.in_progress_tasks[-_MOST_KNOWN:] if work.base_sha]
+    known += [state.plan_head] if state.plan_head else []
+    git = _reader(guard) if known else None
+    if git is None or not git.repository.git_dir_exists:
+        return False
+    try:
+        return len(missing_commits(git, known)) == len(set(known))
+    except RepositoryProblem:
+        return False
+
+
+def _refuse_another_repository(guard: Invocation, state: Coordinator) -> None:
+    if is_of_another_repository(guard, state):
+        raise Refused(
+            f"the plan {state.plan_file} belongs to a repository that was here before: this one has none of its commits",
+            "`guard plan load FILE` begins the plan of this repository",
+        )
 
 
 def _require_plan(state: Coordinator | None) -> Coordinator:
@@ -118,19 +143,33 @@ def _require_plan(state: Coordinator | None) -> Coordinator:
 def record(guard: Invocation, request: Request, event_id: str | None = None) -> RequestResult:
     if event_id is not None:
         check_id("an event id", event_id)
+    state = find_state(guard)
+    if state is not None and request.kind not in (load_plan, reset_plan):
+        _refuse_another_repository(guard, state)
+    look = look_at_agents(guard, state)
     begins = request.kind is dispatch_developer
-    terms = decision_terms(guard, event_id, reads_head=begins)
+    reads_head = begins or request.kind is load_plan
+    terms = decision_terms(guard, event_id, reads_head=reads_head)
     ground = current_ground(guard) if begins else None
 
     def decide_now(state: Coordinator) -> tuple[CoordinatorEvent, ...]:
         own = terms
         if request.kind is pass_audit:
-            own = replace(terms, commit=audited_commit(guard, state, request.fields["task_id"]))
+            own = replace(terms, commit=_audited_commit(guard, state, request.fields["task_id"]))
         return unwrap_decision(decide(state, request, own))
 
-    return change_state(
-        guard, terms, decide_now, event_id, is_repeat=request.is_recorded_as, ground=ground
+    done = change_state(
+        guard,
+        terms,
+        decide_now,
+        event_id,
+        is_repeat=request.is_recorded_as,
+        ground=ground,
+        look=look,
     )
+    for event in done.news:
+        guard.output.note(f"the registries tell of {describe_event(done.state, event)}")
+    return done
 
 
 def find_event(guard: Invocation, event_id: str) -> BaseEvent | None:
@@ -146,35 +185,44 @@ def change_state(
     *,
     is_repeat: Callable[[BaseEvent], bool] = lambda _earlier: False,
     ground: Ground | None = None,
+    look: RegistryLook | None = None,
+    news_first: bool = False,
 ) -> RequestResult:
     """Record the events that `decide_now` returns under the lock, unless the id has an earlier event.
 
-    The request is refused if `is_repeat` does not recognise that event as its own.
+    The request is refused if `is_repeat` does not recognise that event as its own. With a `look`, what the registries tell
+    of agents is recorded, too: after the decision, unless it comes first or the state refuses the request without it.
     """
     keep = guard.config.settings.registry.keep_finished
     with guard.writable_store.change() as change, reject_invalid():
+        # What is recorded after a damaged record would be lost with a salvage.
+        change.refuse_damage()
         state = _recover_state(change, terms)
         earlier = change.find_event(event_id) if event_id is not None else None
         if earlier is not None:
             if not is_repeat(earlier):
                 raise reused_id_error(earlier, earlier.id)
             return RequestResult((), state, earlier)
-        events = decide_now(state)
-        register = Register(change, terms.now, ground, keep)
-        # One append, so that a crash leaves either all events or none.
-        change.append(*_with_registry_events(state, events, register))
-        return RequestResult(events, change.view(COORDINATOR) or state)
-
-
-def _with_registry_events(
-    state: Coordinator, events: Iterable[CoordinatorEvent], register: Register
-) -> list[BaseEvent]:
-    whole: list[BaseEvent] = []
-    for event in events:
-        after = fold_onto(state, event)
-        whole += [event, *register.events(state, event, after)]
-        state = after
-    return whole
+        batch = EventBatch(change, state, Register(change, terms.now, ground, keep))
+        if look is not None and news_first:
+            batch.add_news(look, terms)
+        try:
+            events = decide_now(batch.state)
+        except Refused:
+            if look is None:
+                raise
+            batch.add_news(look, terms)
+            batch.append()
+            if not batch.news:
+                raise
+            events = decide_now(batch.state)
+        events = batch.add(events)
+        if look is not None and not batch.news:
+            # The registries are looked at as they are after the decision: an answer ends what an agent was blocked by.
+            batch.append()
+            batch.add_news(look, terms)
+        batch.append()
+        return RequestResult(events, change.view(COORDINATOR) or state, news=tuple(batch.news))
 
 
 def _recover_state(change: Change, terms: DecisionTerms) -> Coordinator:
@@ -185,11 +233,13 @@ def _recover_state(change: Change, terms: DecisionTerms) -> Coordinator:
     reason = change.recovery_reason(COORDINATOR)
     if reason is None:
         return state
-    replayed = state.events_folded
-    change.append(
-        StateRecoveryNeeded(at=terms.now, id=new_id(), reason=reason),
-        StateReconstructed(at=terms.now, id=new_id(), events_replayed=replayed),
-    )
+    needed = StateRecoveryNeeded(at=terms.now, id=new_id(), reason=reason)
+    if reason == "temp_file_exists":
+        change.append(needed)
+    else:
+        replayed = state.events_folded
+        again = StateReconstructed(at=terms.now, id=new_id(), events_replayed=replayed)
+        change.append(needed, again)
     return change.view(COORDINATOR) or state
 
 
@@ -214,38 +264,67 @@ def reject_invalid() -> AbstractContextManager[None]:
 
 def run_tick(
     guard: Invocation,
-    is_at_work: Callable[[str, ActiveAgent], bool],
+    is_at_work: Callable[[str, ActiveAgent | SupportRun], bool],
     *,
     fills: bool = True,
+    audits_only: bool = False,
+    audits_go_on: bool = False,
+    target_tip: str | None = None,
+    withheld: frozenset[str] = frozenset(),
     event_id: str | None = None,
 ) -> RequestResult:
-    """Record what is due: end or extend the time of agents, and with `fills` send agents to free places."""
+    """Record what is due: end or extend the time of agents, and with `fills` send agents to free places.
+
+    With `audits_only` only auditors are sent; `audits_go_on` says that an open question does not hold them back. With the
+    tip of the target, a task begins there, and only when the work
+    that it depends on has landed. No agent is sent to tasks that are `withheld`.
+    """
     guard.store.refuse_lost_log()
-    if not guard.workspace.path.exists():
+    if not guard.store.exists():
         _require_plan(None)
-    terms = decision_terms(guard, event_id, reads_head=fills)
+    terms = decision_terms(guard, event_id, reads_head=fills and target_tip is None)
+    terms = terms if target_tip is None else replace(terms, head=target_tip)
     ground = current_ground(guard) if fills else None
+    look, news = look_at_agents(guard, find_state(guard)), list[CoordinatorEvent]()
     at_work: dict[str, bool] = {}
-    unseen: dict[str, ActiveAgent] = {}
+    unseen: dict[str, ActiveAgent | SupportRun] = {}
 
     def decide_now(state: Coordinator) -> tuple[CoordinatorEvent, ...]:
-        agents = _require_plan(state).active_agents.items()
-        due = {
-            name: active for name, active in agents if is_due(active, terms) and not active.checked
-        }
-        unseen.update({name: active for name, active in due.items() if name not in at_work})
-        return (
-            () if unseen else tick(state, terms, lambda name: at_work.get(name, False), fills=fills)
+        due = due_agents(_require_plan(state), terms)
+        unseen.update({name: timed for name, timed in due.items() if name not in at_work})
+        if unseen:
+            return ()
+
+        def is_proven(name: str) -> bool:
+            return at_work.get(name, False)
+
+        return tick(
+            state,
+            terms,
+            is_proven,
+            fills=fills,
+            audits_only=audits_only,
+            audits_go_on=audits_go_on,
+            landed_only=target_tip is not None,
+            withheld=withheld,
         )
 
     # It takes time to find out whether an agent is at work, so the lock is released meanwhile.
     while True:
         unseen.clear()
         result = change_state(
-            guard, terms, decide_now, event_id, is_repeat=is_of_a_tick, ground=ground
+            guard,
+            terms,
+            decide_now,
+            event_id,
+            is_repeat=is_of_a_tick,
+            ground=ground,
+            look=look,
+            news_first=True,
         )
+        news += result.news
         if not unseen:
-            return result
+            return replace(result, events=(*news, *result.events), news=tuple(news))
         at_work |= {agent_id: is_at_work(agent_id, agent) for agent_id, agent in unseen.items()}
 
 

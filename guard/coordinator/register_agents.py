@@ -1,4 +1,4 @@
-"""Update the registries when the coordinator starts or ends an agent."""
+"""Update the registries when the coordinator starts or ends an agent, or gives it an answer."""
 
 from collections.abc import Iterable, Iterator
 from datetime import datetime
@@ -9,26 +9,49 @@ from guard.core.agents.agent import ACTIVE, Agent
 from guard.core.agents.baseline import Ground
 from guard.core.agents.events import AgentLogEvent, AgentSpawned, AgentStatus, AgentUpdated
 from guard.core.coordinator import agent_events, task_events
+from guard.core.coordinator.from_registry import INFRASTRUCTURE, planned_agents
 from guard.core.coordinator.state import Coordinator
 from guard.core.coordinator.task_events import CoordinatorEvent
 from guard.core.coordinator.upkeep_events import TaskRolledBack
 from guard.store import Change
 
-INFRASTRUCTURE = "infrastructure"
-"""The registries list agents that repair or audit the infrastructure under this task id."""
-
 
 class Register:
     """Makes the registry events of one change, and counts agents as they will be after it."""
 
-    def __init__(self, change: Change, now: datetime, ground: Ground | None, keep: int) -> None:
+    def __init__(
+        self,
+        change: Change,
+        now: datetime,
+        ground: Ground | None,
+        keep: int,
+        ended: tuple[str, str] | None = None,
+    ) -> None:
+        """`ended` is the task and name of an agent whose status the same change records."""
         self._change, self._now, self._ground = change, now, ground
-        self._keep = keep
+        self._keep, self._ended = keep, ended
         self._counts = registry.PendingCounts(change)
+
+    def with_life(self, before: Coordinator, event: CoordinatorEvent) -> CoordinatorEvent:
+        """Return the event with the number of the life in which the registries have the agent that it starts."""
+        for agent_id, task_id, _kind in _started_agents(before, event):
+            known = self._find(task_id, agent_id)
+            if known is None and isinstance(event, task_events.AuditorFail):
+                return event
+            is_active = known is not None and known.status in ACTIVE
+            number = (known.incarnation if known else 0) + (not is_active)
+            return event.model_copy(update={"incarnation": number})
+        if isinstance(event, task_events.DeveloperDispatched) and event.registered_in is not None:
+            known = self._find(event.registered_in, event.agent_id)
+            if known is not None:
+                return event.model_copy(update={"incarnation": known.incarnation})
+        return event
 
     def events(
         self, before: Coordinator, event: CoordinatorEvent, after: Coordinator
     ) -> Iterator[AgentLogEvent]:
+        if isinstance(event, task_events.AgentResumesWithGuidance):
+            yield from self._go_on(before, event.agent_id)
         for agent_id, task_id, status in _ended_agents(before, event, after):
             yield from self._end(agent_id, task_id, status)
         for agent_id, task_id, kind in _started_agents(before, event):
@@ -54,9 +77,18 @@ class Register:
             yield registry.baseline_event(stamp(), self._ground)
         yield from self._counts.transitions(event, known)
 
+    def _go_on(self, before: Coordinator, agent_id: str) -> Iterator[AgentLogEvent]:
+        # The answer is there, so the agent is no longer blocked.
+        planned = next((one for one in planned_agents(before) if one.name == agent_id), None)
+        known = self._find(planned.registered_in, agent_id) if planned is not None else None
+        if known is not None and known.status == "blocked":
+            event = AgentUpdated(**registry.stamp_of(known, self._now), status="working")
+            yield event
+            yield from self._counts.transitions(event, known)
+
     def _end(self, agent_id: str, task_id: str, status: AgentStatus) -> Iterator[AgentLogEvent]:
         known = self._find(task_id, agent_id)
-        if known is not None and known.status in ACTIVE:
+        if known is not None and known.status in ACTIVE and self._ended != (task_id, agent_id):
             event = AgentUpdated(**registry.stamp_of(known, self._now), status=status)
             yield event
             yield from self._counts.transitions(event, known)

@@ -50,7 +50,6 @@ def ask_usage(guard: Invocation, event_id: str | None = None) -> Request:
             environ=guard.environ,
             time_limit=_SECONDS,
             most_stdout=_MOST_BYTES,
-            chosen=True,
         )
     except OSError as error:
         raise ConfigProblem(

@@ -5,6 +5,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 
+from guard.coordinator.audited_commit import own_commits
 from guard.coordinator.record import reused_id_error
 from guard.core.coordinator.entries import Rollback
 from guard.core.coordinator.requests import Draft, numbered_id
@@ -91,9 +92,6 @@ def find_attempts(store: Store, task_id: str, event_id: str) -> Attempts:
     return Attempts(next_id)
 
 
-MOST_COMMITS = 10_000
-
-
 def commits_of_task(
     git: RepositoryReader, base_sha: str | None, commit_sha: str, earlier: Sequence[str] = ()
 ) -> tuple[str, ...]:
@@ -109,16 +107,7 @@ def commits_of_task(
         return (commit_sha,)
     if git.line("merge-base", base_sha, commit_sha) != base_sha:
         raise _rewritten_error(base_sha)
-    known = set(missing_commits(git, earlier)) if earlier else set()
-    without = [base_sha, *(oid for oid in earlier if oid not in known)]
-    stdin = "".join([f"{commit_sha}\n", *(f"^{oid}\n" for oid in without)]).encode()
-    words = ("rev-list", "--first-parent", "--topo-order", f"--max-count={MOST_COMMITS + 1}")
-    found = tuple(git.ask(*words, "--stdin", stdin=stdin).decode().split())
-    if len(found) > MOST_COMMITS:
-        raise RepositoryProblem(
-            f"the task has more than {MOST_COMMITS} commits", "revert them with `git revert`"
-        )
-    return found
+    return own_commits(git, base_sha, commit_sha, earlier)
 
 
 def _rewritten_error(oid: str) -> RollbackStopped:

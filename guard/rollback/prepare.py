@@ -3,7 +3,7 @@
 import os
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal, NamedTuple
 
@@ -19,13 +19,23 @@ from guard.git.reader import RepositoryReader
 from guard.git.status import list_special, parse_status, read_status, without_filters
 from guard.rescue.changes import PathChange, list_changes
 from guard.rescue.select import join_paths
+from guard.rollback.merge import tree_of
 from guard.rollback.place import RollbackPlace
-from guard.rollback.revert import revert_commits, tree_of
+from guard.rollback.revert import RevertRules, revert_commits
 from guard.snapshots.project import Project
 from guard.snapshots.safe_writer import PathRefused, SafeFolder
 from guard.snapshots.shadow import scratch_folder
 
-Why = Literal["changed_meanwhile", "conflict", "dirty", "not_in_history", "not_ready"]
+Why = Literal[
+    "changed_meanwhile",
+    "conflict",
+    "dirty",
+    "merged_elsewhere",
+    "no_commits",
+    "not_in_history",
+    "not_ready",
+    "shared",
+]
 
 
 class RollbackStopped(Refused):
@@ -177,6 +187,13 @@ class RevertOrder:
     """The one that it was done on."""
     commits: tuple[str, ...]
     """Its own, the newest first."""
+    is_guards: bool = False
+    """Whether the branch is guard's to move, wherever it is checked out."""
+    is_ref_only: bool = False
+    """Whether the branch moves alone, because it is checked out nowhere."""
+    also_on: tuple[str, ...] = ()
+    """Other branches that have the work too, and keep it."""
+    rules: RevertRules = field(default_factory=RevertRules)
 
 
 @dataclass(frozen=True)
@@ -204,16 +221,43 @@ def prepare_revert(
 
 
 def _prepare(project: Project, own: Project, orders: Sequence[RevertOrder]) -> PreparedRevert:
-    found = find_position(project, orders[0].branch)
+    found = _find_branch(project, orders)
     tree = before = tree_of(own, found.head)
     for order in orders:
         _refuse_rewritten(own, order, found.head)
-        answer = revert_commits(own, tree, order.commits)
+        answer = revert_commits(own, tree, order.commits, order.rules)
         if answer.conflicts:
             raise _conflict_error(order, answer.conflicts)
         tree = answer.tree
     changed = list_changes(own, before, tree) if tree != before else []
     own.call("read-tree", tree)
+    if not orders[0].is_ref_only:
+        refuse_dirty(project, own, changed)
+    return PreparedRevert(found, tree, changed)
+
+
+def _find_branch(project: Project, orders: Sequence[RevertOrder]) -> BranchPosition:
+    first = orders[0]
+    if len({order.branch for order in orders}) > 1:
+        raise RollbackStopped(
+            "not_ready",
+            "the tasks are on different branches",
+            "roll them back one after the other, the latest first",
+        )
+    if not first.is_ref_only or first.branch is None:
+        return find_position(project, first.branch)
+    head = project.commit_of(first.branch)
+    if head is None:
+        raise RollbackStopped("not_ready", f"there is no branch {first.branch}")
+    try:
+        project.refuse_obstacles(first.branch, f"{PIN_REFS}/{head}")
+    except GitObstacle as error:
+        raise RollbackStopped("not_ready", error.message, error.hint) from None
+    return BranchPosition(first.branch, head)
+
+
+def refuse_dirty(project: Project, own: Project, changed: Sequence[PathChange]) -> None:
+    """Raise if a file that is to change is not as HEAD has it, or anything is in its way; `own` has the new index."""
     against = find_obstacles(project, own, changed)
     if against:
         raise RollbackStopped(
@@ -222,7 +266,6 @@ def _prepare(project: Project, own: Project, orders: Sequence[RevertOrder]) -> P
             "commit, move or restore them first",
             [path_line(path) for path in sorted(against)[:MOST_NAMED]],
         )
-    return PreparedRevert(found, tree, changed)
 
 
 def _refuse_rewritten(own: Project, order: RevertOrder, head: str) -> None:
@@ -234,7 +277,7 @@ def _refuse_rewritten(own: Project, order: RevertOrder, head: str) -> None:
     if gone:
         raise RollbackStopped(
             "not_in_history",
-            f"commit {gone[:12]} of task {order.name} is not in the history of HEAD any more",
+            f"commit {gone[:12]} of task {order.name} is not in the history of {order.branch or 'HEAD'} any more",
             "find what became of it with `git log`, and revert that with `git revert`",
         )
 

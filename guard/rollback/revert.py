@@ -1,37 +1,29 @@
 """Work out the tree without a task's commits, in git's objects alone: no file, no index and no ref is touched.
 
-A revert is a merge: what the commits made of their parent is taken back from what is there now. Git merges two commits over
-their common ancestor, so three commits that no ref names stand for the three trees. The merge drivers that the repository's
-settings name are programs of the agent's: where one is asked for, there is a conflict instead.
+A revert is a merge: what the commits made of their parent is taken back from what is there now.
 """
 
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from guard.core.base.text import escape, plural
-from guard.errors import RepositoryProblem
+from guard.core.plan.boxes import clear_task
+from guard.core.prove.file_roles import matches_glob
+from guard.core.rollback.lines import without_added_lines
 from guard.rescue.changes import empty_tree
+from guard.rollback.merge import (
+    FILES,
+    Entry,
+    Stages,
+    merge_trees,
+    tree_of,
+    with_entries,
+    without_drivers,
+)
 from guard.snapshots.project import Project
 
 TRAILER = "Guard-Rollback"
-_SETTINGS = {
-    "merge.conflictStyle": "merge",
-    "merge.default": "text",
-    "merge.directoryRenames": "false",
-    "merge.renames": "true",
-    "merge.renormalize": "false",
-}
-_STAND_IN = """\
-tree {tree}
-{parent}author guard <guard@localhost> 0 +0000
-committer guard <guard@localhost> 0 +0000
-
-Stands for a tree.
-"""
-_MERGE = ("merge-tree", "--write-tree", "-z", "--name-only", "--no-messages")
-_UNKNOWN_OPTION = 129
-_MOST_DRIVERS = 200
 _LONGEST_SUBJECT = 200
 _MOST_LISTED = 100
 
@@ -44,19 +36,51 @@ class RevertResult:
     conflicts: tuple[bytes, ...] = ()
 
 
-def revert_commits(project: Project, tree: str, commits: Sequence[str]) -> RevertResult:
-    """Take these commits, the newest first, out of the tree; of a merge, what it brought to its first parent."""
-    merging = replace(project, settings={**project.settings, **_SETTINGS, **_no_drivers(project)})
+@dataclass(frozen=True)
+class RevertRules:
+    """What guard does about certain files instead of a conflict."""
+
+    union: tuple[str, ...] = ()
+    """Files whose lines belong to many tasks, as globs: the lines of this one go."""
+    plan_file: bytes | None = None
+    """The plan's path in the tree: guard clears the task's box."""
+    name: str = ""
+    """The task's name in the plan."""
+
+
+def revert_commits(
+    project: Project, tree: str, commits: Sequence[str], rules: RevertRules | None = None
+) -> RevertResult:
+    """Take these commits, the newest first, out of the tree; of a merge, what it brought to its first parent.
+
+    The project of a call with rules has an index of guard's own.
+    """
+    merging = without_drivers(project)
     for newest, before in _runs(project, commits):
-        answer = _merge(merging, base=newest, ours=tree, theirs=before)
-        if answer.conflicts:
-            return answer
-        tree = answer.tree
+        merged = merge_trees(merging, base=newest, ours=tree, theirs=before)
+        left, chosen = set(merged.conflicts), dict[bytes, Entry | None]()
+        for path, stages in merged.conflicts.items():
+            data = _resolve(project, rules, path, stages) if rules is not None else None
+            if data is not None:
+                oid = project.line("hash-object", "-w", "--stdin", stdin=data)
+                chosen[path] = (stages[2][0], oid)
+                left.discard(path)
+        if left:
+            return RevertResult(merged.tree, tuple(sorted(left)))
+        tree = with_entries(project, merged.tree, chosen)
     return RevertResult(tree)
 
 
-def tree_of(project: Project, commit: str) -> str:
-    return project.line("rev-parse", "--verify", "--end-of-options", f"{commit}^{{tree}}")
+def _resolve(project: Project, rules: RevertRules, path: bytes, stages: Stages) -> bytes | None:
+    """Return the file without what the task put in; None if that is a conflict."""
+    if not {1, 2, 3} <= stages.keys() or any(mode not in FILES for mode, _ in stages.values()):
+        return None
+    after, now, before = (project.call("cat-file", "blob", stages[stage][1]) for stage in (1, 2, 3))
+    if path == rules.plan_file:
+        return clear_task(now, rules.name)
+    if any(matches_glob(os.fsdecode(path), glob) for glob in rules.union):
+        return without_added_lines(before, after, now)
+    return None
 
 
 def _runs(project: Project, commits: Sequence[str]) -> Iterator[tuple[str, str]]:
@@ -80,38 +104,6 @@ def _first_parents(project: Project, commits: Sequence[str]) -> Mapping[str, str
     lines = project.line(*words, stdin="".join(f"{oid}\n" for oid in commits).encode())
     rows = [line.split() for line in lines.splitlines()]
     return {row[0]: row[1] if len(row) > 1 else None for row in rows}
-
-
-def _merge(project: Project, base: str, ours: str, theirs: str) -> RevertResult:
-    """Apply their changes since the base to ours."""
-    root = _stand_in(project, base, None)
-    sides = [_stand_in(project, tree, root) for tree in (ours, theirs)]
-    codes = (0, 1, _UNKNOWN_OPTION)
-    answer = project.call(*_MERGE, *sides, codes=codes)
-    tree, *conflicts = answer.split(b"\0")[:-1] or [b""]
-    if not tree:
-        raise RepositoryProblem(
-            "this git cannot merge without a work tree, so guard cannot roll back",
-            "install git 2.38 or newer, or revert the commits yourself with `git revert`",
-        )
-    return RevertResult(tree.decode(), tuple(sorted(set(conflicts))))
-
-
-def _stand_in(project: Project, tree: str, parent: str | None) -> str:
-    text = _STAND_IN.format(tree=tree, parent=f"parent {parent}\n" if parent else "")
-    return project.line("hash-object", "-w", "-t", "commit", "--stdin", stdin=text.encode())
-
-
-def _no_drivers(project: Project) -> dict[str, str]:
-    """Settings by which every configured merge driver fails, which git takes for a conflict."""
-    words = ("config", "--null", "--name-only", "--get-regexp", r"^merge\..*\.driver$")
-    names = sorted(set(project.call(*words, codes=(0, 1)).split(b"\0")[:-1]))
-    if len(names) > _MOST_DRIVERS:
-        raise RepositoryProblem(
-            f"git's configuration names {len(names)} merge drivers, more than guard handles",
-            "remove drivers that you do not need; `git config --get-regexp '^merge'` lists them",
-        )
-    return {os.fsdecode(name): "false" for name in names}
 
 
 def revert_message(task_id: str, name: str, title: str, commits: Sequence[str]) -> bytes:

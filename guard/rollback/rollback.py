@@ -1,32 +1,34 @@
 """Roll back a task: what the plan allows, carried out in the repository, and recorded."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
 from guard.context.invocation import Invocation
 from guard.coordinator import record
-from guard.core.base.fields import is_id
+from guard.coordinator.plan import plan_path
 from guard.core.base.paths import path_line
-from guard.core.base.text import fit_line, utf8_text
+from guard.core.base.text import fit_line, is_id, utf8_text
 from guard.core.coordinator.decide import rollback_order
 from guard.core.coordinator.requests import Draft
 from guard.core.coordinator.state import Coordinator
 from guard.core.coordinator.upkeep_events import RollbackFailed, RollbackStarted, TaskRolledBack
+from guard.core.rescue.settings import SnapshotLimits
 from guard.core.rollback import report as reports
 from guard.core.rollback.journal import SettledRollback
 from guard.core.rollback.report import RollbackReport, RolledBackTask
 from guard.core.snapshots.snapshot import MOST_NAMED, Occasion, Snapshot
 from guard.errors import GuardError, Refused
-from guard.git.reader import RepositoryReader
 from guard.rollback.carry_out import RolledBack, roll_back
-from guard.rollback.history import commits_of_task, end_event, find_attempts, outcome
+from guard.rollback.history import end_event, find_attempts, outcome
 from guard.rollback.journals import find_announced
+from guard.rollback.order import HEADS, find_order, place_of_order
 from guard.rollback.place import RollbackPlace, lock_rollbacks
 from guard.rollback.prepare import RevertOrder, RollbackStopped, prepare_revert
 from guard.rollback.recover import settle_all
-from guard.snapshots.take import keep, prepare_site
+from guard.rollback.revert import RevertRules
+from guard.snapshots.take import keep, prepare_site, take_and_prune
 
 _LONGEST_REASON = 60_000
 Tell = Callable[[RolledBackTask], None]
@@ -93,8 +95,11 @@ def _id_of(state: Coordinator, word: str) -> str:
 
 def _settle(guard: Invocation, place: RollbackPlace) -> list[SettledRollback]:
     settled = settle_all(place)
+    state = record.find_state(guard)
+    landing = state.landing_in_progress if state is not None else None
     for attempt in settled:
-        _tell_killed(guard, attempt.task_id, moved=attempt.moved)
+        if landing is None or landing.to_sha != attempt.to_sha:
+            _tell_killed(guard, attempt.task_id, moved=attempt.moved)
         for line in attempt.left:
             guard.output.warn(f"guard left this file as it is: {line}")
     begun = find_announced(guard)
@@ -146,7 +151,8 @@ class _Run:
         orders: list[RevertOrder] = []
         try:
             orders += [self._order(state, task) for task in tasks]
-            with prepare_revert(self.place, orders, dry=True) as ready:
+            place = place_of_order(self.place, orders[0])
+            with prepare_revert(place, orders, dry=True) as ready:
                 changed = tuple(path_line(change.path) for change in ready.changed[:MOST_NAMED])
         except GuardError as error:
             return self._report_stopped(tasks[-1], tasks[-1], error)
@@ -162,14 +168,10 @@ class _Run:
         return self._report(state, tasks[-1], "planned" if self.dry else "rolled_back", changed)
 
     def _order(self, state: Coordinator, task_id: str) -> RevertOrder:
-        commit, task = state.task_commits[task_id], state.task(task_id)
-        recorded = list(state.task_commits)
-        before = recorded[: recorded.index(task_id)]
-        earlier = [state.task_commits[other_id].commit_sha for other_id in before]
-        git = RepositoryReader(self.place.repository, self.place.environ, self.place.time_limit)
-        commits = commits_of_task(git, commit.base_sha, commit.commit_sha, earlier)
-        name, title = (task.name, task.title) if task else (task_id, "")
-        return RevertOrder(task_id, name, title, commit.branch, commits)
+        order = find_order(self.place, state, task_id)
+        union = self.guard.users_config.settings.landing.union
+        rules = RevertRules(union, plan_path(self.guard, state.plan_file), order.name)
+        return replace(order, rules=rules)
 
     def _roll_back_task(self, state: Coordinator, order: RevertOrder, event_id: str | None) -> None:
         def announce(head: str, to_sha: str) -> None:
@@ -184,10 +186,16 @@ class _Run:
             )
             _append(self.guard, draft, event_id)
 
-        def keep_work_tree() -> Snapshot:
-            return keep(self.guard, Occasion("rollback", self.guard.clock.now()))
+        place = place_of_order(self.place, order)
 
-        made = roll_back(self.place, order, self.lock, keep_work_tree, announce)
+        def keep_work_tree() -> Snapshot:
+            occasion = Occasion("rollback", self.guard.clock.now())
+            if place is self.place:
+                return keep(self.guard, occasion)
+            limits = SnapshotLimits(self.guard.config.settings.rescue)
+            return take_and_prune(place, occasion, limits=limits)
+
+        made = roll_back(place, order, self.lock, keep_work_tree, announce)
         ended = partial(
             TaskRolledBack,
             task_id=order.task_id,
@@ -198,6 +206,12 @@ class _Run:
         _append(self.guard, ended)
         if made.unsigned:
             self.guard.output.warn(f"the revert is not signed: {made.unsigned}")
+        if order.also_on:
+            names = ", ".join(ref.removeprefix(HEADS) for ref in order.also_on[:5])
+            self.guard.output.warn(
+                f"task {order.name} is also on {names}, where it stays until"
+                f" {(order.branch or 'HEAD').removeprefix(HEADS)} is merged there"
+            )
         self.done.append(_entry(state, order, made))
 
     def _report_stopped(self, task_id: str, at: str, error: GuardError) -> RollbackReport:
@@ -237,5 +251,13 @@ def _entry(
     state: Coordinator, order: RevertOrder, made: RolledBack | None = None
 ) -> RolledBackTask:
     commit = state.task_commits[order.task_id]
-    to_sha, snapshot = (made.to_sha, made.snapshot) if made else (None, None)
-    return reports.task_entry(order.task_id, commit, order.commits, to_sha, snapshot)
+    if made is None:
+        return reports.task_entry(order.task_id, commit, order.commits)
+    return reports.task_entry(
+        order.task_id,
+        commit,
+        order.commits,
+        made.to_sha,
+        made.snapshot,
+        reverted=made.to_sha != made.head,
+    )

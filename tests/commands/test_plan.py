@@ -16,7 +16,7 @@ from guard.core.agents.registry import AGENT_REGISTRY
 from guard.core.coordinator.state import COORDINATOR
 from guard.errors import GuardError
 from guard.schemas.validate import validator
-from guard.store.file_store import FileStore
+from guard.store import Store
 from tests.support import commit, run, write
 from tests.support.events import MOMENT
 
@@ -70,7 +70,7 @@ def state() -> dict[str, Any]:
     return told("coordinator", "plan", "show")
 
 
-def types(store: FileStore) -> list[str]:
+def types(store: Store) -> list[str]:
     return [entry.event.type for entry in store.entries()]
 
 
@@ -85,7 +85,18 @@ def test_a_plan_from_its_file_to_its_end(project: Path) -> None:
         ]
         head = commit(project, f"{name}.py")
         assert events("plan", "ready", name) == ["developer_ready_for_audit"]
-        done = events("plan", "audit", name, "--agent", "aud", "--verdict", "pass")
+        done = events(
+            "plan",
+            "audit",
+            name,
+            "--agent",
+            "aud",
+            "--verdict",
+            "pass",
+            "--message",
+            "green",
+            "--no-commits",
+        )
         assert done[:2] == ["task_complete", "task_commit_recorded"]
         kept = state()["task_commits"][name.replace(".", "-")]
         assert (kept["commit_sha"], kept["branch"]) == (head, "main")
@@ -114,7 +125,18 @@ def test_a_dispatch_registers_the_agent_and_a_pass_ends_it(project: Path) -> Non
     assert spawn.more > 0, "recorded in one with the registries"
     call("plan", "ready", "1.1")
     assert registered() == ("deployed", 1)
-    call("plan", "audit", "1.1", "--agent", "aud", "--verdict", "pass")
+    call(
+        "plan",
+        "audit",
+        "1.1",
+        "--agent",
+        "aud",
+        "--verdict",
+        "pass",
+        "--message",
+        "green",
+        "--no-commits",
+    )
     assert registered() == ("completed", 1)
     assert store.verify().ok
 
@@ -139,7 +161,17 @@ def test_the_same_id_again_does_nothing_and_with_other_content_is_refused(projec
         (("dispatch", "1.2", "--agent", "x"), 1, "task 1.2 waits for 1.1"),
         (("dispatch", "9", "--agent", "x"), 1, "the plan has no task 9"),
         (
-            ("audit", "2", "--agent", "x", "--verdict", "pass"),
+            (
+                "audit",
+                "2",
+                "--agent",
+                "x",
+                "--verdict",
+                "pass",
+                "--message",
+                "green",
+                "--no-commits",
+            ),
             1,
             "task 2 is available: no audit is pending",
         ),
@@ -235,12 +267,30 @@ def test_what_a_tick_sends_out_is_in_the_outbox_until_it_is_taken(project: Path)
     assert [agent.status for agent in registry.agents] == ["failed"]
 
 
+def test_items_are_acknowledged_one_by_one_and_name_the_life_of_their_agent(project: Path) -> None:
+    call("plan", "load", "plan.json")
+    call("plan", "tick")
+    first, second = told("plan-outbox", "plan", "outbox")["items"]
+    assert (first["incarnation"], second["incarnation"]) == (1, 1)
+    taken = told("plan-outbox", "plan", "outbox", "--ack", second["item_id"])
+    assert (taken["taken"], taken["items"]) == (True, [second])
+    assert told("plan-outbox", "plan", "outbox")["items"] == [first]
+    again = told("plan-outbox", "plan", "outbox", "--ack", second["item_id"])
+    assert (again["items"], told("plan-outbox", "plan", "outbox")["items"]) == ([], [first])
+    code, why = call("plan", "outbox", "--ack", "item-9")
+    assert (code, why) == (1, "the outbox does not have item-9")
+    call("plan", "lost", "--agent", first["agent_id"])
+    assert told("plan-outbox", "plan", "outbox")["items"] == [], "nothing is left to start"
+
+
 def test_an_agent_that_is_provably_at_work_gets_more_time(project: Path) -> None:
     call("plan", "load", "plan.json")
     call("plan", "dispatch", "2", "--agent", "dev")
     words = ("agent", "update", "--task", "2", "--agent", "dev", "--status", "working")
     call(*words, "--message", "wrote the parser", at="2026-01-31T12:14:00Z")
-    later = "2026-01-31T12:15:30Z"
+    assert events("plan", "tick", "--no-fill", at="2026-01-31T12:14:10Z") == ["agent_started"]
+    call(*words, "--message", "wrote the printer", at="2026-01-31T12:28:00Z")
+    later = "2026-01-31T12:29:30Z"
     assert events("plan", "tick", "--no-fill", at=later) == ["agent_timeout_extended"]
 
 
@@ -268,12 +318,83 @@ def test_the_state_comes_back_from_the_log_and_that_is_logged(project: Path, har
     assert types(Invocation().store).count("state_reconstructed") == 1
 
 
+@pytest.mark.parametrize("name", ["state.json.tmp", ".state.json.tmp"])
+def test_half_of_a_state_file_is_removed_and_that_is_logged(project: Path, name: str) -> None:
+    call("plan", "load", "plan.json")
+    half = Invocation().workspace.path / name
+    half.write_text("{")
+    assert state()["plan_file"] == "plan.json"
+    assert half.exists(), "reading changes nothing"
+    assert events("plan", "dispatch", "2", "--agent", "dev") == ["developer_dispatched"]
+    assert not half.exists()
+    logged = [entry.event for entry in Invocation().store.entries()]
+    (needed,) = (event for event in logged if event.type == "state_recovery_needed")
+    assert needed.model_dump()["reason"] == "temp_file_exists"
+    assert "state_reconstructed" not in types(Invocation().store)
+
+
+def test_a_checkpoint_is_asked_of_all_developers_and_their_reports_are_taken(project: Path) -> None:
+    call("plan", "load", "plan.json")
+    assert call("plan", "checkpoint", "--all") == (1, "no developer is at work")
+    call("plan", "dispatch", "2", "--agent", "dev")
+    call("plan", "dispatch", "1.1", "--agent", "other")
+    words = ("--task", "2", "--agent", "dev", "--status", "working", "--message", "the parser")
+    call("agent", "update", *words)
+    once = ("plan", "checkpoint", "--all", "--event-id", "c1")
+    assert [kind for kind in events(*once) if kind != "agent_started"] == [
+        "checkpoint_requested",
+        "developer_checkpoint",
+    ]
+    assert told("plan-change", *once)["recorded_as"] == "repeated"
+    far = {work["task_id"]: work["last_checkpoint"] for work in state()["in_progress_tasks"]}
+    assert far == {"2": "the parser", "1-1": None}
+    items = told("plan-outbox", "plan", "outbox")["items"]
+    assert [(item["kind"], item["agent_id"]) for item in items] == [("checkpoint", "other")]
+    call("plan", "checkpoint", "--agent", "other", "half")
+    assert told("plan-outbox", "plan", "outbox")["items"] == []
+
+
+def test_titles_of_less_than_three_words_are_too_vague_for_an_assessment_by_guard(
+    project: Path,
+) -> None:
+    write(
+        project / "vague.md",
+        "- [ ] A: Write the parser\n- [ ] B: Polish\n- [ ] C: Do it (depends: A)\n",
+    )
+    call("plan", "load", "vague.md")
+    assert events("plan", "assess", "--auto") == ["task_quality_assessment"]
+    assert state()["task_quality_assessed"]
+    assert list(state()["pending_expansions"]) == ["B", "C"]
+    assert state()["available_tasks"] == ["A"]
+
+
+def test_the_help_shows_the_verbs_that_people_use_first(project: Path) -> None:
+    first, _, later = call("plan", "--help")[1].partition("For orchestrators:")
+    assert "  rollback " in first
+    for verb in ("load", "show", "land", "answer", "prompt"):
+        assert f"  {verb} " in first
+    for verb in ("dispatch", "ready", "tick", "outbox", "ingest", "usage"):
+        assert f"  {verb} " in later
+        assert f"  {verb} " not in first.partition("Commands:")[2]
+
+
+def test_the_state_is_shown_in_words_without_names_of_events(project: Path) -> None:
+    call("plan", "load", "plan.json")
+    call("plan", "dispatch", "2", "--agent", "dev")
+    call("plan", "ready", "2")
+    call("plan", "dispatch", "2", "--agent", "aud", "--auditor")
+    shown = call("plan", "show")[1]
+    assert "  2  waits for its audit  dev" in shown
+    assert "  2  is being audited by  aud" in shown
+    assert "_" not in shown
+
+
 def test_a_state_of_a_newer_guard_is_refused_and_left_alone(project: Path) -> None:
     from hashlib import sha256
 
     call("plan", "load", "plan.json")
     path = Invocation().workspace.path / COORDINATOR.file
-    body = path.read_bytes().replace(b"guard/coordinator/1", b"guard/coordinator/9")
+    body = path.read_bytes().replace(b"guard/coordinator/3", b"guard/coordinator/9")
     body, _, _ = body.rpartition(b',\n  "hash"')
     path.write_bytes(b'%s,\n  "hash": "%s"\n}\n' % (body, sha256(body).hexdigest().encode()))
     newer = path.read_bytes()
@@ -362,7 +483,18 @@ def test_supporting_agents_are_suggested_by_the_words_of_a_task(project: Path) -
     call("plan", "load", "plan.json")
     for word in ("dispatch", "ready"):
         call("plan", word, "1.1", *(["--agent", "dev"] if word == "dispatch" else []))
-    call("plan", "audit", "1.1", "--agent", "aud", "--verdict", "pass")
+    call(
+        "plan",
+        "audit",
+        "1.1",
+        "--agent",
+        "aud",
+        "--verdict",
+        "pass",
+        "--message",
+        "green",
+        "--no-commits",
+    )
     call("plan", "dispatch", "2", "--agent", "dev")
     nearest = told("plan-next", "plan", "next")
     assert (nearest["task"]["id"], nearest["suggested_agents"]) == ("1-2", ["db-expert"])
@@ -376,6 +508,7 @@ def test_a_plan_is_drawn_and_its_knobs_hold(project: Path, monkeypatch: pytest.M
     assert "1.1: Read the plan (available)" in told("plan-graph", "plan", "graph")["text"]
     assert "digraph" in told("plan-graph", "plan", "graph", "--as", "dot")["text"]
     assert events("plan", "tick") == ["developer_dispatched"]
+    call("plan", "outbox", "--take")
     assert events("plan", "tick", "--no-fill", at="2026-01-31T12:01:00Z") == ["agent_timeout"]
 
 
@@ -385,8 +518,22 @@ def test_ids_that_a_script_numbers_like_guard_take_nothing_away(used: str, proje
     call("plan", "load", "plan.json")
     call("event", "session_resumed", "--event-id", used)
     call("plan", "dispatch", "1.1", "--agent", "dev")
+    commit(project, "work.py")
     call("plan", "ready", "1.1")
-    call("plan", "audit", "1.1", "--agent", "aud", "--verdict", "pass", "--event-id", "first")
+    call(
+        "plan",
+        "audit",
+        "1.1",
+        "--agent",
+        "aud",
+        "--verdict",
+        "pass",
+        "--message",
+        "green",
+        "--no-commits",
+        "--event-id",
+        "first",
+    )
     assert list(state()["task_commits"]) == ["1-1"]
 
 
@@ -418,7 +565,19 @@ def test_boxes_that_are_ticked_complete_nothing_and_the_user_is_told(repository:
     assert run("plan", "next", cwd=repository).out == "1.1: Done, they say\n"
     for words in (("dispatch", "1.1", "--agent", "dev"), ("ready", "1.1")):
         run("plan", *words, cwd=repository)
-    run("plan", "audit", "1.1", "--agent", "aud", "--verdict", "pass", cwd=repository)
+    run(
+        "plan",
+        "audit",
+        "1.1",
+        "--agent",
+        "aud",
+        "--verdict",
+        "pass",
+        "--message",
+        "green",
+        "--no-commits",
+        cwd=repository,
+    )
     assert "audit" not in run("plan", "load", "plan.md", cwd=repository).err
 
 
@@ -429,7 +588,7 @@ def test_a_person_reads_tasks_as_the_plan_spells_them(project: Path) -> None:
     call("plan", "ready", "1.1")
     call("plan", "audit", "1.1", "--agent", "aud", "--verdict", "fail")
     lines = call("plan", "show")[1].splitlines()
-    assert lines[1] == "  1.1  implementing  dev  (1 failed audit)"
+    assert lines[1] == "  1.1  at work  dev  (1 failed audit)"
     assert lines[2] == "  db-expert  helps dev  db-expert-run-2: Design an index"
     assert lines[3:5] == ["next: 2", "blocked: 1.2 waits for 1.1"]
 

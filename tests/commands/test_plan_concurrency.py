@@ -14,7 +14,7 @@ from tests.support import ROOT
 from tests.support.plans import plan, task
 
 TASKS = 1000
-LIMIT = 300
+LIMIT = 1500
 
 
 def started(workspace: Path, name: str, home: Path) -> "subprocess.Popen[str]":
@@ -35,6 +35,7 @@ def started(workspace: Path, name: str, home: Path) -> "subprocess.Popen[str]":
 
 
 @pytest.mark.long
+@pytest.mark.timeout(1800)
 def test_no_task_goes_to_two_agents(workspace: Path, home: Path) -> None:
     guard = Invocation(workspace_option=str(workspace))
     record(guard, plan(*(task(f"T{number}") for number in range(TASKS))))

@@ -105,7 +105,18 @@ def test_names_that_look_like_options_and_paths_are_tasks_like_others(repository
     for number, task_id in enumerate(told.values()):
         assert call("plan", "dispatch", task_id, "--agent", f"dev-{number}")[0] == 0
         call("plan", "ready", task_id)
-        call("plan", "audit", task_id, "--agent", "aud", "--verdict", "pass")
+        call(
+            "plan",
+            "audit",
+            task_id,
+            "--agent",
+            "aud",
+            "--verdict",
+            "pass",
+            "--message",
+            "green",
+            "--no-commits",
+        )
     assert len(state()["completed_tasks"]) == len(names)
     assert "\u202e" not in call("plan", "show")[1]
     assert sorted(os.listdir(repository)) == [".git", "plan.json"]

@@ -6,9 +6,10 @@ from typing import Any
 
 import pytest
 
+from guard.context.invocation import Invocation
 from guard.schemas.validate import validator
 from tests.commands.test_plan import call
-from tests.support import write
+from tests.support import commit, write
 
 
 def ingested(root: Path, agent: str, text: str, *words: str) -> tuple[int, dict[str, Any]]:
@@ -44,7 +45,10 @@ def test_a_developer_and_its_auditor_speak_for_themselves(planned_project: Path)
     assert heard(planned_project, "aud-1", report) == [("audit_fail", "recorded")]
     assert list(state()["failure_patterns"]) == ["test_failures"]
     assert heard(planned_project, "dev-1", "READY FOR AUDIT\n") == [("ready_for_audit", "recorded")]
-    assert heard(planned_project, "aud-1", "AUDIT PASS: 1.1\n") == [("audit_pass", "recorded")]
+    assert heard(planned_project, "aud-1", "AUDIT PASS: 1.1\n") == [("audit_pass", "refused")]
+    commit(planned_project, "reader.py")
+    report = "AUDIT PASS: 1.1\nEvidence: 12 tests pass\n"
+    assert heard(planned_project, "aud-1", report) == [("audit_pass", "recorded")]
     assert state()["completed_tasks"] == ["1-1"]
 
 
@@ -111,10 +115,10 @@ def test_supporting_agents_end_by_what_they_print(planned_project: Path) -> None
 
 def test_a_question_waits_for_a_person(planned_project: Path) -> None:
     assert call("plan", "dispatch", "1.1", "--agent", "dev-1")[0] == 0
-    text = "SEEKING DIVINE CLARIFICATION\nQuestion: Which format?\n"
+    text = "SEEKING DIVINE CLARIFICATION\nContext: the old client\nQuestion: Which format?\n"
     assert heard(planned_project, "dev-1", text) == [("seeking_clarification", "recorded")]
     (question,) = state()["pending_divine_questions"]
-    assert "Which format?" in question["question"]
+    assert question["question"] == "Which format?\n\nContext: the old client"
 
 
 def test_the_same_id_once_more_changes_nothing(planned_project: Path) -> None:
@@ -126,7 +130,49 @@ def test_the_same_id_once_more_changes_nothing(planned_project: Path) -> None:
 
 def test_no_agent_can_roll_back(planned_project: Path) -> None:
     text = "ROLLBACK REQUIRED: 1.1\nReason: it broke\n"
-    assert heard(planned_project, "dev-1", text) == [("rollback_required", "for_a_person")]
+    assert heard(planned_project, "dev-1", text) == [("rollback_required", "refused")]
+
+
+def test_a_rollback_that_an_agent_requires_is_recorded_and_a_person_is_asked(
+    planned_project: Path,
+) -> None:
+    for words in (
+        ("dispatch", "1.1", "--agent", "dev-1"),
+        ("ready", "1.1"),
+        (
+            "audit",
+            "1.1",
+            "--agent",
+            "aud",
+            "--verdict",
+            "pass",
+            "--message",
+            "12 tests pass",
+            "--no-commits",
+        ),
+        ("dispatch", "2", "--agent", "dev-2"),
+    ):
+        assert call("plan", *words)[0] == 0
+    text = "ROLLBACK REQUIRED: 1.1\nReason: it broke\nCommit: abc123\nFiles: a.py, b.py\n"
+    for times in (1, 2):
+        assert heard(planned_project, "dev-2", text) == [("rollback_required", "for_a_person")]
+        events = [entry.event for entry in Invocation().store.entries()]
+        required = [event for event in events if event.type == "rollback_required"]
+        assert len(required) == times
+    assert required[0].model_dump(include={"task_id", "agent_id", "reason", "commit", "files"}) == {
+        "task_id": "1-1",
+        "agent_id": "dev-2",
+        "reason": "it broke",
+        "commit": "abc123",
+        "files": ("a.py", "b.py"),
+    }
+    (question,) = state()["pending_divine_questions"]
+    assert (question["about"], question["task_id"]) == ("rollback", "1-1")
+    assert question["question"] == (
+        "dev-2 wants task 1.1 to be rolled back (`guard rollback 1.1`): it broke"
+    )
+    assert call("plan", "answer", question["question_id"], "It is rolled back")[0] == 0
+    assert state()["active_agents"]["dev-2"]["status"] == "working"
 
 
 def test_the_ids_of_its_signals_are_nobody_elses(planned_project: Path) -> None:

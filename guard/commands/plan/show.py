@@ -1,13 +1,17 @@
 """`guard plan load`, `show`, `next`, `graph`: load and show the plan."""
 
 from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 import click
 
 from guard.commands.options import choice_option, print_change, records_plan, settles_plan_rollbacks
 from guard.context.invocation import Invocation
 from guard.context.output import prints_report
+from guard.errors import GuardError
+
+if TYPE_CHECKING:
+    from guard.core.coordinator.state import Coordinator
 
 
 @click.command("load")
@@ -40,9 +44,28 @@ def show(guard: Invocation, explain: bool, form: str) -> None:
 
     state = require_state(guard)
     origin = explain_origin(guard, state) if explain else None
-    guard.output.document(state, form, lambda document: state_text(document, guard.clock.now()))
+    guard.output.document(
+        state,
+        form,
+        lambda document: "\n".join(
+            [state_text(document, guard.clock.now()), *_foreseen_lines(guard, document)]
+        ),
+    )
     if origin is not None:
         click.echo(origin, err=form == "json")
+
+
+def _foreseen_lines(guard: Invocation, state: "Coordinator") -> list[str]:
+    """Return a line for each conflict that is to come; git may be too old to tell, or the repository damaged."""
+    from guard.core.coordinator.report import task_names
+    from guard.core.landing.report import foreseen_lines
+    from guard.landing.foresee import foresee
+
+    try:
+        return foreseen_lines(foresee(guard), task_names(state))
+    except GuardError as error:
+        guard.output.note(f"conflicts between tasks cannot be foreseen: {error.message}")
+        return []
 
 
 @click.command("next")
@@ -56,6 +79,7 @@ def next_task(guard: Invocation, form: str) -> None:
     from guard.coordinator.plan import next_task as chosen
     from guard.coordinator.record import require_state
     from guard.core.coordinator.decide_support import suggest_support
+    from guard.core.coordinator.decide_tasks import tasks_apart
     from guard.core.coordinator.report import PlanNextReport, held_up_by, next_text
 
     state = require_state(guard)
@@ -64,7 +88,8 @@ def next_task(guard: Invocation, form: str) -> None:
         task=task,
         suggested_agents=suggest_support(state, task.id) if task else (),
         next_available_tasks=state.next_available_tasks,
-        held_up_by=held_up_by(state),
+        kept_apart={name: other.task_id for name, other in tasks_apart(state).items()},
+        held_up_by=held_up_by(state, guard.users_config.settings.coordinator.hold_on_question),
         plan_complete=state.plan_complete,
     )
     guard.output.document(report, form, next_text)

@@ -25,12 +25,17 @@ _MOST_BYTES = 1 << 20
     metavar="TASK",
     help="A task that is too vague; may be repeated.",
 )
+@click.option("--auto", is_flag=True, help="Also those whose title has fewer than three words.")
 @options.records_plan
-def assess(guard: Invocation, vague: tuple[str, ...], event_id: str | None, form: str) -> None:
+def assess(
+    guard: Invocation, vague: tuple[str, ...], auto: bool, event_id: str | None, form: str
+) -> None:
     """Record which tasks must be expanded first; all others can be implemented as they are."""
     from guard.coordinator.plan import find_task_id
+    from guard.coordinator.record import require_state
 
-    named = tuple(find_task_id(guard, task) for task in vague)
+    found = decide_support.vague_tasks(require_state(guard)) if auto else ()
+    named = (*(find_task_id(guard, task) for task in vague), *found)
     options.record_request(
         guard, decide_support.assess_tasks(needs_expansion=named), event_id, form
     )

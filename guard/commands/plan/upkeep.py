@@ -2,7 +2,6 @@
 
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
@@ -10,40 +9,54 @@ from guard.commands import options
 from guard.context.invocation import Invocation
 from guard.context.output import prints_report
 from guard.core.coordinator.decide import record_usage
-from guard.errors import GuardError, WrongUsage
-
-if TYPE_CHECKING:
-    from guard.core.coordinator.entries import ActiveAgent
+from guard.errors import WrongUsage
 
 
 @click.command("outbox")
 @click.option("--take", is_flag=True, help="Take the items out of the outbox, as delivered.")
+@click.option(
+    "--ack",
+    "items",
+    metavar="ITEM",
+    multiple=True,
+    help="Take only this item, such as item-7; may be repeated. One that is gone already is no error.",
+)
 @click.option("--agent", "agent_id", metavar="ID", help="Only items for this agent.")
 @options.event_id_option(
-    "With --take: record under this id; the same call with the same id prints the same items."
+    "With --take or --ack: record under this id; the same call with the same id prints the same items."
 )
 @prints_report
 @options.settles_plan_rollbacks
 def outbox(
-    guard: Invocation, take: bool, agent_id: str | None, event_id: str | None, form: str
+    guard: Invocation,
+    take: bool,
+    items: tuple[str, ...],
+    agent_id: str | None,
+    event_id: str | None,
+    form: str,
 ) -> None:
     """List what is to be delivered: agents to start, rework, answers, aborts, results.
+
+    Guard withdraws an item when its cause is gone: the start of an agent that is no longer wanted, the answer for
+    one that was lost. `incarnation` says for which life of the agent it is. A caller that delivers item by item takes
+    each with --ack.
 
     A caller that may be killed before it has delivered everything takes the items under an id, and asks again with
     that id.
     """
-    from guard.coordinator.outbox import parcels_for
-    from guard.coordinator.outbox import take_parcels as taken
     from guard.coordinator.record import require_state
-    from guard.core.coordinator.report import PlanOutboxReport, outbox_text
+    from guard.core.coordinator.report import outbox_text
+    from guard.plan.outbox import list_outbox, take_outbox
 
-    if event_id is not None and not take:
-        raise WrongUsage("--event-id has no effect without --take", "leave out --event-id")
-    found = (
-        taken(guard, agent_id, event_id) if take else parcels_for(require_state(guard), agent_id)
-    )
-    report = PlanOutboxReport(taken=take, items=found)
+    if items and (take or agent_id is not None):
+        raise WrongUsage("--ack names the items itself", "leave out --take and --agent")
+    takes = take or bool(items)
+    if event_id is not None and not takes:
+        raise WrongUsage("--event-id has no effect without --take or --ack", "leave it out")
     state = require_state(guard)
+    report = (
+        take_outbox(guard, agent_id, event_id, items) if takes else list_outbox(guard, agent_id)
+    )
     guard.output.document(report, form, lambda document: outbox_text(document, state))
 
 
@@ -90,40 +103,14 @@ def usage(
 def tick(guard: Invocation, no_fill: bool, event_id: str | None, form: str) -> None:
     """Do what is due: end agents whose time is up, then fill the free places, audits first.
 
-    An agent that reported a checkpoint, or is provably at work, gets half of its time again, at most twice. New
+    The time of an agent runs from when it was seen to start, or was taken out of the outbox. An agent that is
+    provably at work gets all of it again; one that only reported a checkpoint gets half, at most twice. New
     agents appear in the outbox, for the caller to start. Call it from a loop or a timer: if nothing is due, guard
     records nothing, not even the id, so that a later tick with this id can act.
     """
-    from guard.coordinator.record import run_tick
+    from guard.plan.tick import tick_plan
 
-    def at_work(agent_id: str, agent: "ActiveAgent") -> bool:
-        return _is_at_work(guard, agent_id, agent)
-
-    options.print_change(
-        guard, run_tick(guard, at_work, fills=not no_fill, event_id=event_id), form
-    )
-
-
-def _is_at_work(guard: Invocation, agent_id: str, agent: "ActiveAgent") -> bool:
-    # An agent that guard cannot assess is not provably at work, nor is one that showed no activity since it got its task.
-    from guard.activity.assess import assess_activity
-    from guard.activity.known_agents import is_registered
-    from guard.coordinator.register_agents import INFRASTRUCTURE
-
-    minutes = guard.users_config.settings.coordinator.agent_timeout_minutes
-    try:
-        task_id = agent.task_id or INFRASTRUCTURE
-        found = assess_activity(
-            guard,
-            agent_id,
-            task_id=task_id if is_registered(guard, agent_id, task_id) else None,
-            lookback_minutes=minutes,
-        )
-    except GuardError as error:
-        guard.output.warn(f"cannot tell whether {agent_id} is at work: {error.message}")
-        return False
-    last = found.last_activity
-    return found.is_active and last is not None and last > agent.dispatched_at
+    options.print_change(guard, tick_plan(guard, fills=not no_fill, event_id=event_id), form)
 
 
 @click.command("ingest")

@@ -48,6 +48,8 @@ class AgentTimeout(PlanEvent):
     task_id: Id | None
     attempts: Count
     """How often agents of this task timed out or crashed, this time included."""
+    has_ended: bool = False
+    """Whether the agent is known to have ended: then it needs no abort."""
 
 
 class AgentCrashed(PlanEvent):
@@ -62,12 +64,32 @@ class AgentCrashed(PlanEvent):
 
 
 class AgentTimeoutExtended(TimedEvent):
-    """An agent was at work when its time was up, and got more of it."""
+    """An agent was at work when its time was up, and got all of it again; or half of it, for a checkpoint."""
 
     type: Literal["agent_timeout_extended"] = "agent_timeout_extended"
     agent_id: Id
     timeout_at: Instant
     because: Literal["checkpoint", "activity"]
+
+
+class AgentStarted(TimedEvent):
+    """An agent was seen to start, or to start again: its time runs from here."""
+
+    type: Literal["agent_started"] = "agent_started"
+    agent_id: Id
+    timeout_at: Instant
+
+
+class AgentPaused(TimedEvent):
+    """An iteration of an agent ended without an end of its work: its task stays with it, and nothing is counted."""
+
+    type: Literal["agent_paused"] = "agent_paused"
+    agent_id: Id
+    because: Line
+    """The verdict on the iteration, such as `limited`."""
+    has_ended: bool
+    """Whether this life of the agent is over; another one goes on with the task."""
+    timeout_at: Instant
 
 
 class TaskQualityAssessment(PlanEvent):
@@ -166,6 +188,8 @@ AgentsEvent = (
     | AgentTimeout
     | AgentCrashed
     | AgentTimeoutExtended
+    | AgentStarted
+    | AgentPaused
     | TaskQualityAssessment
     | BusinessAnalystDispatched
     | TaskExpanded

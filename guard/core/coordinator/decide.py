@@ -6,7 +6,13 @@ from functools import partial
 from typing import Any
 
 from guard.core.base.text import shorten
-from guard.core.coordinator import decide_agents, decide_support, decide_tasks, upkeep_events
+from guard.core.coordinator import (
+    decide_agents,
+    decide_restart,
+    decide_support,
+    decide_tasks,
+    upkeep_events,
+)
 from guard.core.coordinator.decide_tasks import failure_draft
 from guard.core.coordinator.requests import (
     SHOW,
@@ -43,7 +49,7 @@ def decide(state: Coordinator, request: Request, terms: DecisionTerms) -> Decisi
 @leads_to(PlanLoaded)
 def load_plan(
     state: Coordinator,
-    _terms: DecisionTerms,
+    terms: DecisionTerms,
     *,
     plan_file: str,
     tasks: tuple[PlanTask, ...],
@@ -69,7 +75,13 @@ def load_plan(
             "keep them in the plan until they are done",
         )
     drafts: list[Draft] = [
-        partial(PlanLoaded, plan_file=plan_file, tasks=tasks, supporting_agents=supporting_agents)
+        partial(
+            PlanLoaded,
+            plan_file=plan_file,
+            tasks=tasks,
+            supporting_agents=supporting_agents,
+            head=terms.head,
+        )
     ]
     if ids and ids <= set(state.completed_tasks) and not state.plan_complete:
         drafts.append(partial(PlanComplete, total_tasks=len(ids)))
@@ -158,18 +170,30 @@ def issue_warnings(
 
 
 @leads_to(upkeep_events.OutboxTaken)
-def take_outbox(
-    state: Coordinator, _terms: DecisionTerms, *, items: tuple[str, ...]
-) -> list[Draft]:
-    known = {parcel.item_id for parcel in state.outbox}
-    gone = [item for item in items if item not in known]
+def take_outbox(state: Coordinator, terms: DecisionTerms, *, items: tuple[str, ...]) -> list[Draft]:
+    """Take items out of the outbox; the time of agents that are started with them begins.
+
+    An item that was taken or withdrawn before is passed over.
+    """
+    kinds = {parcel.item_id: parcel.kind for parcel in state.outbox}
+    gone = [item for item in items if item not in kinds and not _was_sent(state, item)]
     if gone:
         raise NotAllowed(
             "not_in_outbox",
             f"the outbox does not have {', '.join(gone[:5])}",
             "`guard plan outbox` lists what is there",
         )
-    return [partial(upkeep_events.OutboxTaken, items=items)] if items else []
+    there = tuple(item for item in dict.fromkeys(items) if item in kinds)
+    if not there:
+        return []
+    taken = partial(upkeep_events.OutboxTaken, items=there)
+    starts = any(kinds[item] == "start" for item in there)
+    return [partial(taken, **terms.timeout()) if starts else taken]
+
+
+def _was_sent(state: Coordinator, item_id: str) -> bool:
+    number = item_id.removeprefix("item-")
+    return number.isascii() and number.isdigit() and 1 <= int(number) <= state.outbox_count
 
 
 def _refuse_unknown(state: Coordinator, task_id: str) -> None:
@@ -183,7 +207,10 @@ def _is_known(state: Coordinator, task_id: str) -> bool:
 
 def _all_requests() -> dict[str, RequestKind[Any]]:
     found: dict[str, RequestKind[Any]] = {}
-    for names in (globals(), *map(vars, (decide_tasks, decide_agents, decide_support))):
+    for names in (
+        globals(),
+        *map(vars, (decide_tasks, decide_agents, decide_support, decide_restart)),
+    ):
         kinds = [value for value in names.values() if isinstance(value, RequestKind)]
         found |= {
             event.model_fields["type"].default: kind for kind in kinds for event in kind.events

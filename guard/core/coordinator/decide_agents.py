@@ -1,18 +1,27 @@
 """Decide on the infrastructure, on questions to a person, and on agents that end or are lost."""
 
+from datetime import datetime
 from functools import partial
 from typing import Literal
 
 from guard.core.base.fields import Line
-from guard.core.coordinator import agent_events, task_events
+from guard.core.base.text import shorten
+from guard.core.coordinator import agent_events, task_events, upkeep_events
 from guard.core.coordinator.decide_support import analyst_draft
-from guard.core.coordinator.decide_tasks import auditor_draft, dispatch_auditor, refuse_active
+from guard.core.coordinator.decide_tasks import (
+    auditor_draft,
+    dispatch_auditor,
+    question_draft,
+    refuse_active,
+)
 from guard.core.coordinator.entries import ActiveAgent
 from guard.core.coordinator.fold_tasks import ON_THE_INFRASTRUCTURE, is_awaited
 from guard.core.coordinator.requests import SHOW, DecisionTerms, Draft, NotAllowed, leads_to
 from guard.core.coordinator.state import Coordinator
 from guard.core.coordinator.task_events import QuestionAbout
 
+_MOST_BECAUSE = 512
+_MOST_NAMED = 100
 _ISSUE_HINT = "`guard plan remediate --agent ID --issue TEXT` says what is wrong"
 
 
@@ -109,25 +118,8 @@ def fail_health_audit(
     if state.remediation_attempt_count + 1 >= limit:
         issue = issue or state.infrastructure_issue or "the infrastructure is not healthy"
         text = f"{limit} attempts to remedy the infrastructure have failed: {issue}"
-        drafts.append(_question_draft(state, "remediation", None, text))
+        drafts.append(question_draft(state, "remediation", None, text))
     return drafts
-
-
-def _question_draft(
-    state: Coordinator,
-    about: QuestionAbout,
-    task_id: str | None,
-    text: str,
-    agent_id: str | None = None,
-) -> Draft:
-    return partial(
-        task_events.AgentSeeksGuidance,
-        question_id=state.new_name("question"),
-        agent_id=agent_id,
-        task_id=task_id,
-        question=text[:65536],
-        about=about,
-    )
 
 
 @leads_to(task_events.DeveloperCheckpoint, agent_events.AgentCheckpoint)
@@ -137,6 +129,23 @@ def record_checkpoint(
     if _active_agent(state, agent_id).type == "developer":
         return [partial(task_events.DeveloperCheckpoint, agent_id=agent_id, checkpoint=checkpoint)]
     return [partial(agent_events.AgentCheckpoint, agent_id=agent_id, checkpoint=checkpoint)]
+
+
+@leads_to(task_events.CheckpointRequested)
+def request_checkpoints(
+    state: Coordinator, _terms: DecisionTerms, *, words: tuple[tuple[str, str], ...] = ()
+) -> list[Draft]:
+    """Ask all developers at work how far they are; `words` are what some of them said since their last checkpoint."""
+    agents = tuple(
+        name for name in state.active_developers if state.active_agents[name].status == "working"
+    )
+    if not agents:
+        raise NotAllowed("no_developers", "no developer is at work", SHOW)
+    drafts: list[Draft] = [partial(task_events.CheckpointRequested, agents=agents)]
+    for name, word in words:
+        if name in agents and word != state.active_agents[name].last_checkpoint:
+            drafts.append(partial(task_events.DeveloperCheckpoint, agent_id=name, checkpoint=word))
+    return drafts
 
 
 def _active_agent(state: Coordinator, agent_id: str) -> ActiveAgent:
@@ -156,7 +165,43 @@ def ask_question(
         )
     agent = _active_agent(state, agent_id) if agent_id is not None else None
     task_id = agent.task_id if agent else None
-    return [_question_draft(state, "task", task_id, question, agent_id)]
+    return [question_draft(state, "task", task_id, question, agent_id)]
+
+
+@leads_to(
+    upkeep_events.RollbackRequired,
+    files=lambda files: tuple(shorten(name, _MOST_BECAUSE) for name in files[:_MOST_NAMED]),
+    commit=lambda commit: shorten(commit, _MOST_BECAUSE),
+)
+def require_rollback(
+    state: Coordinator,
+    _terms: DecisionTerms,
+    *,
+    task_id: str,
+    agent_id: str,
+    reason: str = "",
+    commit: str | None = None,
+    files: tuple[str, ...] = (),
+) -> list[Draft]:
+    """Record that an agent wants a completed task undone, and ask a person, for whose answer the agent waits."""
+    name = state.task_name(task_id)
+    if task_id not in state.completed_tasks:
+        raise NotAllowed("not_completed", f"task {name} is not complete", SHOW)
+    required = partial(
+        upkeep_events.RollbackRequired,
+        task_id=task_id,
+        agent_id=agent_id,
+        reason=reason,
+        commit=commit,
+        files=files,
+    )
+    waiting = agent_id if agent_id in state.active_agents else None
+    open_ones = [one for one in state.pending_divine_questions if one.about == "rollback"]
+    if any((one.task_id, one.agent_id) == (task_id, waiting) for one in open_ones):
+        return [required]
+    command = f"`guard rollback {state.quoted_task_name(task_id)}`"
+    text = f"{agent_id} wants task {name} to be rolled back ({command}): {reason or 'no reason was given'}"
+    return [required, question_draft(state, "rollback", task_id, text, waiting)]
 
 
 @leads_to(task_events.DivineResponseReceived)
@@ -205,10 +250,56 @@ def complete_agent(state: Coordinator, _terms: DecisionTerms, *, agent_id: str) 
 
 @leads_to(agent_events.AgentTimeout)
 def time_out_agent(
-    state: Coordinator, terms: DecisionTerms, *, agent_id: str, reason: Line = ""
+    state: Coordinator,
+    terms: DecisionTerms,
+    *,
+    agent_id: str,
+    reason: Line = "",
+    has_ended: bool = False,
 ) -> list[Draft]:
     del reason  # A caller may give a reason, as for a crash, but the event has no field for it.
-    return _lose_agent(state, terms, agent_id, agent_events.AgentTimeout)
+    return _lose_agent(
+        state, terms, agent_id, partial(agent_events.AgentTimeout, has_ended=has_ended)
+    )
+
+
+@leads_to(agent_events.AgentStarted)
+def start_agent(
+    state: Coordinator, terms: DecisionTerms, *, agent_id: str, incarnation: int | None = None
+) -> list[Draft]:
+    """Record that an agent was seen to start; its whole time begins."""
+    _refuse_absent(state, agent_id)
+    started = partial(agent_events.AgentStarted, agent_id=agent_id, incarnation=incarnation)
+    return [partial(started, **terms.timeout())]
+
+
+@leads_to(agent_events.AgentPaused, because=lambda because: shorten(because, _MOST_BECAUSE))
+def pause_agent(
+    state: Coordinator,
+    terms: DecisionTerms,
+    *,
+    agent_id: str,
+    because: str,
+    has_ended: bool = False,
+    incarnation: int | None = None,
+    retry_at: datetime | None = None,
+) -> list[Draft]:
+    """Leave the task to an agent whose iteration ended; its whole time begins again, after `retry_at` if that is given."""
+    _refuse_absent(state, agent_id)
+    wait = max(0.0, (retry_at - terms.now).total_seconds() / 60) if retry_at else 0.0
+    paused = partial(
+        agent_events.AgentPaused,
+        agent_id=agent_id,
+        because=because,
+        has_ended=has_ended,
+        incarnation=incarnation,
+    )
+    return [partial(paused, **terms.timeout(terms.limits.agent_timeout_minutes + wait))]
+
+
+def _refuse_absent(state: Coordinator, agent_id: str) -> None:
+    if agent_id not in state.active_supporting_agents:
+        _active_agent(state, agent_id)
 
 
 @leads_to(agent_events.AgentCrashed)
@@ -236,7 +327,7 @@ def _lose_agent(
     what = f"task {state.task_name(agent.task_id)}" if agent.task_id else "the infrastructure"
     text = f"agents on {what} were lost {attempts} times; the last was {agent_id}"
     about: QuestionAbout = "redispatch" if agent.task_id else "remediation"
-    return [lost, _question_draft(state, about, agent.task_id, text)]
+    return [lost, question_draft(state, about, agent.task_id, text)]
 
 
 def _losses(state: Coordinator, agent: ActiveAgent) -> int:

@@ -12,6 +12,7 @@ from guard.core.coordinator.state import Coordinator
 from guard.core.plan.model import RequestType
 
 _MOST_GUIDANCE = 60_000
+_LEAST_WORDS = 3
 _OPEN = ("available", "blocked", "pending_expansion")
 """A task in one of these places has no agent that works on it."""
 
@@ -169,6 +170,8 @@ def delegate_request(
         raise NotAllowed("agent_not_active", f"agent {delegating_agent} is not at work", SHOW)
     if task_id is not None and state.task(task_id) is None:
         raise NotAllowed("unknown_task", f"the plan has no task {task_id}", SHOW)
+    # Without a task, the request is about the one that the agent is at work on.
+    task_id = task_id or state.active_agents[delegating_agent].task_id
     order = _Order(
         agent_id=agent_id,
         delegating_agent=delegating_agent,
@@ -316,6 +319,18 @@ def decline_support(
         order = _order_of(run, other.agent_id)
         drafts.append(_place(state, order, terms, ended_run=run_id))
     return [*drafts, *_start_queued(state, run_id, run, terms, offset=1)]
+
+
+def vague_tasks(state: Coordinator) -> tuple[str, ...]:
+    """Return the open tasks that nobody could implement as they are: whose title has fewer than three words."""
+    open_tasks = {*state.available_tasks, *state.blocked_tasks}
+    return tuple(
+        task.id
+        for task in state.tasks
+        if task.id in open_tasks
+        and task.id not in state.expanded_tasks
+        and len([word for word in task.title.split() if any(map(str.isalnum, word))]) < _LEAST_WORDS
+    )
 
 
 def suggest_support(state: Coordinator, task_id: str) -> tuple[str, ...]:

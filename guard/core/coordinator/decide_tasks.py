@@ -1,14 +1,19 @@
 """Decide who may work on a task, when it may be audited, and what follows from a verdict."""
 
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass
 from functools import partial
 
+from guard.core.base.text import plural
 from guard.core.coordinator import task_events
 from guard.core.coordinator.agent_events import AgentDispatched
-from guard.core.coordinator.entries import TaskInProgress
+from guard.core.coordinator.entries import OpenQuestion, TaskInProgress
 from guard.core.coordinator.requests import SHOW, DecisionTerms, Draft, NotAllowed, leads_to
+from guard.core.coordinator.settings import HoldOnQuestion
 from guard.core.coordinator.state import Coordinator
 from guard.core.coordinator.upkeep_events import FailurePatternRecorded, TaskCommitRecorded
 from guard.core.failures.diagnose import failure_cause, failure_kind
+from guard.core.plan.touches import common_path
 
 
 @leads_to(task_events.DeveloperDispatched)
@@ -23,9 +28,10 @@ def dispatch_developer(
 ) -> list[Draft]:
     """Give a free task to a developer, if a place is free and nothing holds up all work."""
     _refuse_unless_free(state, task_id)
-    refuse_while_held_up(state)
+    refuse_while_held_up(state, terms.limits.hold_on_question, task_id)
     refuse_beyond_redispatch(state, task_id, terms)
     refuse_active(state, agent_id)
+    _refuse_common_paths(state, task_id)
     _refuse_without_slot(state, terms)
     return [
         developer_draft(task_id, agent_id, terms, to_start=to_start, registered_in=registered_in)
@@ -83,8 +89,65 @@ def is_idle(state: Coordinator, work: TaskInProgress | None) -> bool:
     return agent is None or agent.task_id != work.task_id
 
 
-def refuse_while_held_up(state: Coordinator) -> None:
-    """Refuse new work during a rollback, while the infrastructure is blocked, and while a question is open."""
+def _refuse_common_paths(state: Coordinator, task_id: str) -> None:
+    other = kept_apart_by(state, task_id)
+    if other is not None:
+        name, theirs = state.task_name(task_id), state.task_name(other.task_id)
+        message = f"task {name} touches {other.path}, as task {theirs} does"
+        hint = f"wait until {theirs} is complete, or change `touches` in the plan"
+        raise NotAllowed("paths_overlap", message, hint)
+
+
+@dataclass(frozen=True)
+class CommonPath:
+    """A task that must be complete first, because both change the same files."""
+
+    task_id: str
+    path: str
+
+
+def kept_apart_by(
+    state: Coordinator, task_id: str, begun: Collection[str] = ()
+) -> CommonPath | None:
+    """Return the task under way that changes files of this one; tasks `begun` in the same decision count as under way.
+
+    A completed task that has not landed counts, too, where tasks land: the work of the next would not build on it.
+    """
+    task = state.task(task_id)
+    if task is None or not task.touches:
+        return None
+    for other in (*begun, *_under_way(state, task_id)):
+        planned = state.task(other) if other != task_id else None
+        path = common_path(task.touches, planned.touches) if planned is not None else None
+        if path is not None:
+            return CommonPath(other, path)
+    return None
+
+
+def _under_way(state: Coordinator, task_id: str) -> Iterator[str]:
+    # Of two tasks that have no agent now, both begun, each could wait for the other: those do not count.
+    is_begun = state.work(task_id) is not None
+    for work in state.in_progress_tasks:
+        if not (is_begun and is_idle(state, work)):
+            yield work.task_id
+    if state.landing_target is not None:
+        done = (name for name in state.completed_tasks if name in state.task_commits)
+        yield from (name for name in done if name not in state.landed_tasks)
+
+
+def tasks_apart(state: Coordinator) -> dict[str, CommonPath]:
+    """Return the available tasks that wait for another one because of common files."""
+    found = ((task_id, kept_apart_by(state, task_id)) for task_id in state.available_tasks)
+    return {task_id: other for task_id, other in found if other is not None}
+
+
+def refuse_while_held_up(
+    state: Coordinator, hold: HoldOnQuestion = "all", task_id: str | None = None
+) -> None:
+    """Refuse new work during a rollback, while the infrastructure is blocked, and while a question holds it back.
+
+    Without a task, only what holds back every task counts.
+    """
     _refuse_during_rollback(state)
     if state.infrastructure_blocked:
         raise NotAllowed(
@@ -92,13 +155,23 @@ def refuse_while_held_up(state: Coordinator) -> None:
             f"the infrastructure is blocked: {state.infrastructure_issue}",
             "`guard plan remediate` sends an agent, `guard plan health` records that it is healthy again",
         )
-    if state.pending_divine_questions:
-        question = state.pending_divine_questions[0]
+    question = holding_question(state, hold, task_id)
+    if question is not None:
         raise NotAllowed(
             "open_questions",
             f"{question.question_id} is not answered: {question.question[:200]}",
             f"`guard plan answer {question.question_id} TEXT`",
         )
+
+
+def holding_question(
+    state: Coordinator, hold: HoldOnQuestion, task_id: str | None
+) -> OpenQuestion | None:
+    """Return the first open question that holds back new work on the task; without a task, on all of them."""
+    questions = state.pending_divine_questions
+    if hold == "task":
+        questions = tuple(one for one in questions if one.task_id in (None, task_id))
+    return questions[0] if questions else None
 
 
 def _refuse_during_rollback(state: Coordinator) -> None:
@@ -170,7 +243,7 @@ def dispatch_auditor(
     if task_id in state.active_auditors.values():
         message = f"task {state.task_name(task_id)} is being audited"
         raise NotAllowed("audit_under_way", message, SHOW)
-    refuse_while_held_up(state)
+    refuse_while_held_up(state, terms.limits.hold_on_question, task_id)
     refuse_beyond_redispatch(state, task_id, terms)
     refuse_active(state, agent_id)
     _refuse_without_slot(state, terms)
@@ -229,9 +302,14 @@ def pass_audit(
     task_id: str,
     agent_id: str,
     evidence_summary: str = "",
+    no_commits: bool = False,
 ) -> list[Draft]:
-    """Complete a task and record its commits; the plan is complete with its last task."""
+    """Complete a task and record its commits; the plan is complete with its last task.
+
+    A task without commits passes only with `no_commits`, and one whose auditor the plan did not send only with evidence.
+    """
     _refuse_verdict(state, task_id, agent_id)
+    _refuse_unfounded(state, terms, task_id, agent_id, evidence_summary, no_commits=no_commits)
     drafts: list[Draft] = [
         partial(
             task_events.TaskComplete,
@@ -245,9 +323,11 @@ def pass_audit(
             TaskCommitRecorded,
             task_id=task_id,
             commit_sha=terms.commit.sha,
-            base_sha=base_of(state, task_id),
+            base_sha=terms.commit.base,
             files_modified=terms.commit.files,
             branch=terms.commit.branch,
+            commits=terms.commit.commits,
+            shared_with=terms.commit.shared_with,
         )
         drafts.append(commit)
     done = {*state.completed_tasks, task_id}
@@ -256,31 +336,48 @@ def pass_audit(
     return drafts
 
 
-def base_of(state: Coordinator, task_id: str) -> str | None:
-    """Return the commit after which the task's own commits begin.
-
-    This is the commit of the last task that passed since this one was dispatched, else the commit at its dispatch.
-    """
-    work = state.work(task_id)
-    if work is None:
-        return None
-    since = [
-        commit for commit in state.task_commits.values() if commit.completed_at > work.dispatched_at
-    ]
-    return since[-1].commit_sha if since else work.base_sha
+def _refuse_unfounded(
+    state: Coordinator,
+    terms: DecisionTerms,
+    task_id: str,
+    agent_id: str,
+    evidence: str,
+    *,
+    no_commits: bool,
+) -> None:
+    name = state.task_name(task_id)
+    if terms.commit is None and not no_commits:
+        raise NotAllowed(
+            "no_commits",
+            f"task {name} has no commits",
+            "commit the work first; --no-commits passes a task that needs none",
+        )
+    if not evidence.strip() and agent_id not in state.active_auditors:
+        raise NotAllowed(
+            "no_evidence",
+            f"nothing tells why task {name} passes",
+            f"--message says what {agent_id} saw; an auditor that the plan sent needs none",
+        )
 
 
 @leads_to(task_events.AuditorFail)
 def fail_audit(
     state: Coordinator, terms: DecisionTerms, *, task_id: str, agent_id: str, reason: str = ""
 ) -> list[Draft]:
-    """Send the task back to its developer, which continues at once if it is free and a place is free."""
+    """Send the task back to its developer, which continues at once if it is free and a place is free.
+
+    After `audit_limit` failed audits in a row, a person is asked first.
+    """
     _refuse_verdict(state, task_id, agent_id)
     work = state.work(task_id)
     assert work is not None
     others = state.active_actor_count - (agent_id in state.active_auditors)
+    failures = state.failed_audits_in_a_row.get(task_id, 0) + 1
+    is_last = failures >= terms.limits.audit_limit
     goes_on = (
-        others < terms.limits.active_developers and work.developer_id not in state.active_agents
+        not is_last
+        and others < terms.limits.active_developers
+        and work.developer_id not in state.active_agents
     )
     failed = partial(task_events.AuditorFail, task_id=task_id, agent_id=agent_id, reason=reason)
     drafts: list[Draft] = [
@@ -288,7 +385,28 @@ def fail_audit(
     ]
     if reason.strip():
         drafts.append(failure_draft(state, failure_kind(reason), task_id, failure_cause(reason)))
+    if is_last:
+        times = plural(failures, "audit")
+        text = f"{times} of task {state.task_name(task_id)} failed in a row; the last: {reason}"
+        drafts.append(question_draft(state, "audit", task_id, text))
     return drafts
+
+
+def question_draft(
+    state: Coordinator,
+    about: task_events.QuestionAbout,
+    task_id: str | None,
+    text: str,
+    agent_id: str | None = None,
+) -> Draft:
+    return partial(
+        task_events.AgentSeeksGuidance,
+        question_id=state.new_name("question"),
+        agent_id=agent_id,
+        task_id=task_id,
+        question=text[:65536],
+        about=about,
+    )
 
 
 def failure_draft(state: Coordinator, kind: str, task_id: str, cause: str | None) -> Draft:

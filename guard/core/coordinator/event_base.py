@@ -4,6 +4,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
+from guard.core.agents.events import Incarnation
 from guard.core.base.fields import BootSeconds, Id, Instant, Line
 from guard.core.log.events import BaseEvent
 
@@ -23,6 +24,8 @@ class TimedEvent(PlanEvent):
 
     timeout_boot_seconds: BootSeconds | None = None
     timeout_boot_id: Line | None = None
+    incarnation: Incarnation | None = None
+    """Which life of the agent in the registries gets the time; None if the registries do not have it."""
 
 
 class Dispatched(TimedEvent):

@@ -10,6 +10,7 @@ from guard.core.coordinator.fold_tasks import ON_THE_INFRASTRUCTURE, note_checkp
 
 _WEIGHTS: dict[Confidence, int] = {"LOW": 1, "MEDIUM": 2, "HIGH": 3}
 _WORDS: dict[int, Confidence] = {weight: word for word, weight in _WEIGHTS.items()}
+_TIME_IS_UP = "its time is up"
 _USAGE = ("session_utilisation", "session_remaining", "session_resets_at")
 
 SupportEnd = (
@@ -25,13 +26,19 @@ def _dispatch_agent(board: Board, event: agent_events.AgentDispatched) -> None:
 
 
 def _end_agent(board: Board, event: agent_events.AgentComplete) -> None:
-    agent = board.active_agents.pop(event.agent_id, None)
+    agent = board.dismiss(event.agent_id)
     if agent is not None and agent.type == "remediation":
         board.health_audit_due = True
+    if board.active_remediation == event.agent_id:
+        board.active_remediation = None
 
 
 def _lose_agent(board: Board, event: agent_events.AgentTimeout | agent_events.AgentCrashed) -> None:
     agent = board.active_agents.pop(event.agent_id, None)
+    if isinstance(event, agent_events.AgentTimeout) and not event.has_ended:
+        board.abort(event.agent_id, agent, event.task_id, _TIME_IS_UP, event.at)
+    else:
+        board.withdraw(event.agent_id)
     if event.agent_type in ON_THE_INFRASTRUCTURE:
         board.infrastructure_setbacks = event.attempts
         if board.active_remediation == event.agent_id:
@@ -45,16 +52,38 @@ def _lose_agent(board: Board, event: agent_events.AgentTimeout | agent_events.Ag
         del board.in_progress_tasks[event.task_id]
     if board.pending_expansions.get(event.task_id) == event.agent_id:
         board.pending_expansions[event.task_id] = entries.NEEDS_EXPANSION
-    board.setbacks[event.task_id] = entry_from(entries.Setback, event, last_checkpoint=far)
-    if isinstance(event, agent_events.AgentTimeout):
-        board.send("abort", event.agent_id, event.task_id, "its time is up", event.at)
+    reason = _TIME_IS_UP if isinstance(event, agent_events.AgentTimeout) else event.reason
+    board.setbacks[event.task_id] = entry_from(
+        entries.Setback, event, last_checkpoint=far, reason=reason
+    )
 
 
 def _extend_time(board: Board, event: agent_events.AgentTimeoutExtended) -> None:
     agent = board.active_agents.get(event.agent_id)
     if agent is not None:
-        news = {"extensions": agent.extensions + 1, "checked": False}
+        extensions = agent.extensions + 1 if event.because == "checkpoint" else 0
+        news = {"extensions": extensions, "checked": False}
         board.change("active_agents", event.agent_id, **time_of(event), **news)
+    board.change("active_supporting_agents", event.agent_id, **time_of(event))
+
+
+def _start_agent(board: Board, event: agent_events.AgentStarted) -> None:
+    _renew(board, event, started_at=event.at, has_ended=False)
+    start = board.item_for(event.agent_id, "start")
+    if start is not None:
+        board.remove(start)
+
+
+def _pause_agent(board: Board, event: agent_events.AgentPaused) -> None:
+    _renew(board, event, has_ended=event.has_ended)
+
+
+def _renew(
+    board: Board, event: agent_events.AgentStarted | agent_events.AgentPaused, **news: Any
+) -> None:
+    news |= {**time_of(event), "incarnation": event.incarnation}
+    board.change("active_agents", event.agent_id, **news)
+    board.change("active_supporting_agents", event.agent_id, **news)
 
 
 def _assess_tasks(board: Board, event: agent_events.TaskQualityAssessment) -> None:
@@ -74,7 +103,7 @@ def _dispatch_analyst(board: Board, event: agent_events.BusinessAnalystDispatche
 
 
 def _expand_task(board: Board, event: agent_events.TaskExpanded) -> None:
-    board.active_agents.pop(event.agent_id, None)
+    board.dismiss(event.agent_id)
     board.pending_expansions.pop(event.task_id, None)
     board.setbacks.pop(event.task_id, None)
     board.expanded_tasks[event.task_id] = event.specification
@@ -82,7 +111,7 @@ def _expand_task(board: Board, event: agent_events.TaskExpanded) -> None:
 
 def _ask_clarification(board: Board, event: agent_events.ExpansionNeedsClarification) -> None:
     board.names_given += 1
-    board.active_agents.pop(event.agent_id, None)
+    board.dismiss(event.agent_id)
     board.pending_expansions[event.task_id] = entries.AWAITING_CLARIFICATION
     board.pending_divine_questions[event.question_id] = entry_from(
         entries.OpenQuestion, event, about="expansion", asked_at=event.at, response=None
@@ -94,7 +123,7 @@ def _start_run(board: Board, event: agent_events.SupportingAgentDelegated) -> No
     if event.request_id is not None:
         board.pending_delegation_requests.pop(event.request_id, None)
     board.active_supporting_agents[event.run_id] = entry_from(
-        entries.SupportRun, event, dispatched_at=event.at
+        entries.SupportRun, event, dispatched_at=event.at, started_at=None, has_ended=False
     )
     stats = board.supporting_agent_stats.setdefault(event.agent_id, entries.SupportStats())
     board.change("supporting_agent_stats", event.agent_id, delegations=stats.delegations + 1)
@@ -115,6 +144,10 @@ def _end_run(board: Board, event: SupportEnd) -> None:
     run = board.active_supporting_agents.pop(event.run_id, None)
     if run is None:
         return
+    if isinstance(event, agent_events.SupportingAgentFailed) and event.timed_out:
+        board.abort(event.run_id, run, run.task_id, _TIME_IS_UP, event.at)
+    else:
+        board.withdraw(event.run_id)
     stats = board.supporting_agent_stats.get(run.agent_id, entries.SupportStats())
     match event:
         case agent_events.SupportingAgentComplete():
@@ -178,12 +211,17 @@ def _resume_session(board: Board, _event: upkeep_events.SessionResumed) -> None:
 
 def _empty_outbox(board: Board, event: upkeep_events.OutboxTaken) -> None:
     for item in event.items:
-        board.outbox.pop(item, None)
+        parcel = board.outbox.get(item)
+        board.remove(item)
+        if parcel is not None and parcel.kind == "start" and event.timeout_at is not None:
+            for kind in ("active_agents", "active_supporting_agents"):
+                board.change(kind, parcel.agent_id, **time_of(event))
 
 
 def _change_nothing(
     board: Board,
-    event: upkeep_events.FailureWarningIssued
+    event: upkeep_events.RollbackRequired
+    | upkeep_events.FailureWarningIssued
     | upkeep_events.StateRecoveryNeeded
     | upkeep_events.StateReconstructed,
 ) -> None:
@@ -198,6 +236,8 @@ CHANGES: Changes = dict(
         on(agent_events.AgentTimeout, _lose_agent),
         on(agent_events.AgentCrashed, _lose_agent),
         on(agent_events.AgentTimeoutExtended, _extend_time),
+        on(agent_events.AgentStarted, _start_agent),
+        on(agent_events.AgentPaused, _pause_agent),
         on(agent_events.TaskQualityAssessment, _assess_tasks),
         on(agent_events.BusinessAnalystDispatched, _dispatch_analyst),
         on(agent_events.TaskExpanded, _expand_task),
@@ -207,6 +247,7 @@ CHANGES: Changes = dict(
         on(agent_events.SupportingAgentComplete, _end_run),
         on(agent_events.SupportingAgentFailed, _end_run),
         on(agent_events.SupportingAgentOutOfScope, _end_run),
+        on(upkeep_events.RollbackRequired, _change_nothing),
         on(upkeep_events.FailureWarningIssued, _change_nothing),
         on(upkeep_events.UsageChecked, _note_usage),
         on(upkeep_events.ContextCompacted, _note_compaction),

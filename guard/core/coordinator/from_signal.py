@@ -12,8 +12,8 @@ _MOST_LINE, _MOST_TEXT = 512, 65536
 
 def request_from(
     state: Coordinator, agent_id: str, signal: AgentSignal, known: BaseEvent | None = None
-) -> Request | None:
-    """Return the request that an agent's signal makes; None for a signal that a person has to act on.
+) -> Request:
+    """Return the request that an agent's signal makes.
 
     The state supplies what the signal leaves out. For a signal that was recorded before, the `known` event supplies it,
     because the state has changed since.
@@ -36,8 +36,6 @@ def request_from(
         return decide_agents.pass_health_audit(agent_id=agent_id)
     if signal.kind == "unhealthy":
         return decide_agents.fail_health_audit(agent_id=agent_id, issue=signal.text or None)
-    if signal.kind == "rollback_required":
-        return None
     return _task_request(_task_id(state, agent_id, signal, known), agent_id, signal)
 
 
@@ -54,12 +52,23 @@ def _task_request(task_id: str, agent_id: str, signal: AgentSignal) -> Request:
         case "audit_blocked":
             issue = signal.text or "failures that were there before"
             return decide_tasks.block_audit(task_id=task_id, agent_id=agent_id, issue=issue)
+        case "rollback_required":
+            return decide_agents.require_rollback(
+                task_id=task_id,
+                agent_id=agent_id,
+                reason=signal.text,
+                commit=signal.commit or None,
+                files=signal.files,
+            )
         case _:
             return _expansion_request(task_id, agent_id, signal)
 
 
 def _question(signal: AgentSignal) -> str:
-    return ("\n".join(signal.questions) or signal.text)[:_MOST_TEXT]
+    asked = "\n".join(signal.questions)
+    if not asked or not signal.text.strip():
+        return (asked or signal.text)[:_MOST_TEXT]
+    return f"{asked}\n\nContext: {signal.text}"[:_MOST_TEXT]
 
 
 def _expansion_request(task_id: str, agent_id: str, signal: AgentSignal) -> Request:

@@ -8,9 +8,11 @@ from pydantic import Field
 
 from guard.core.base.fields import Count, Frozen, Id, Instant, Line, Report
 from guard.core.base.text import escape, plural
-from guard.core.coordinator.decide_tasks import refuse_while_held_up
-from guard.core.coordinator.entries import Parcel
+from guard.core.coordinator.decide_tasks import refuse_while_held_up, tasks_apart
+from guard.core.coordinator.entries import Parcel, WorkStatus
+from guard.core.coordinator.event_base import AgentType
 from guard.core.coordinator.requests import NotAllowed
+from guard.core.coordinator.settings import HoldOnQuestion
 from guard.core.coordinator.state import Coordinator
 from guard.core.coordinator.task_events import CoordinatorEvent
 from guard.core.plan.model import PlanTask
@@ -18,6 +20,18 @@ from guard.core.plan.signals import SignalKind
 
 _NAMES = ("task_id", "agent_id", "question_id", "run_id", "request_id")
 _SHOWN = 20
+_WORK_WORDS: Mapping[WorkStatus, str] = {
+    "implementing": "at work",
+    "awaiting-audit": "waits for its audit",
+    "awaiting-divine-guidance": "waits for an answer",
+}
+_AGENT_WORDS: Mapping[AgentType, str] = {
+    "developer": "at work",
+    "auditor": "is being audited by",
+    "business_analyst": "is being expanded by",
+    "remediation": "is being repaired by",
+    "health_auditor": "is being checked by",
+}
 
 
 class RecordedEvent(Frozen):
@@ -62,6 +76,8 @@ class PlanNextReport(Report):
     suggested_agents: tuple[Id, ...]
     """Supporting agents that may help with it."""
     next_available_tasks: tuple[Id, ...]
+    kept_apart: dict[Id, Id]
+    """Available tasks that change the same files as a task under way, and which task that is."""
     held_up_by: Line | None
     plan_complete: bool
 
@@ -84,14 +100,13 @@ class PlanOutboxReport(Report):
 
 
 def change_report(
-    events: Iterable[CoordinatorEvent], state: Coordinator, *, repeated: bool = False
+    events: Iterable[CoordinatorEvent],
+    state: Coordinator,
+    *,
+    repeated: bool = False,
+    hold: HoldOnQuestion = "all",
 ) -> PlanChangeReport:
-    recorded = tuple(
-        RecordedEvent(
-            type=event.type, id=event.id, **{name: getattr(event, name, None) for name in _NAMES}
-        )
-        for event in events
-    )
+    recorded = tuple(_recorded_event(event) for event in events)
     return PlanChangeReport(
         recorded_as="repeated" if repeated else "recorded" if recorded else "nothing",
         events=recorded,
@@ -102,10 +117,15 @@ def change_report(
         available=len(state.available_tasks),
         active_actor_count=state.active_actor_count,
         plan_complete=state.plan_complete,
-        held_up_by=held_up_by(state),
+        held_up_by=held_up_by(state, hold),
         outbox=len(state.outbox),
         outbox_oldest_at=state.outbox[0].at if state.outbox else None,
     )
+
+
+def _recorded_event(event: CoordinatorEvent) -> RecordedEvent:
+    names = {name: getattr(event, name, None) for name in _NAMES}
+    return RecordedEvent(type=event.type, id=event.id, **names)
 
 
 def _completed_count(state: Coordinator) -> int:
@@ -114,9 +134,10 @@ def _completed_count(state: Coordinator) -> int:
     return sum(task.id in done for task in state.tasks)
 
 
-def held_up_by(state: Coordinator) -> str | None:
+def held_up_by(state: Coordinator, hold: HoldOnQuestion) -> str | None:
+    """Return why no task is given out, as a stable word."""
     try:
-        refuse_while_held_up(state)
+        refuse_while_held_up(state, hold)
     except NotAllowed as error:
         return error.refusal.code
     return None
@@ -137,6 +158,10 @@ def change_text(report: PlanChangeReport, state: Coordinator) -> str:
     return "\n".join(map(escape, lines))
 
 
+def describe_event(state: Coordinator, event: CoordinatorEvent) -> str:
+    return escape(_line(_recorded_event(event), task_names(state)))
+
+
 def task_names(state: Coordinator) -> dict[str, str]:
     return {task.id: task.name for task in state.tasks}
 
@@ -151,6 +176,11 @@ def _line(event: RecordedEvent, names: Mapping[str, str]) -> str:
 
 def next_text(report: PlanNextReport) -> str:
     if report.task is None:
+        if report.kept_apart:
+            waits = ", ".join(
+                f"{name} waits for {other}" for name, other in report.kept_apart.items()
+            )
+            return escape(f"every available task changes files of one under way: {waits}")
         return "the plan is complete" if report.plan_complete else "no task is available"
     held = f" (held up: {report.held_up_by})" if report.held_up_by else ""
     return escape(f"{report.task.name}: {report.task.title}{held}")
@@ -161,10 +191,21 @@ def outbox_text(report: PlanOutboxReport, state: Coordinator) -> str:
     lines = [
         f"{item.item_id}  {item.kind}  {item.agent_id}"
         + (f"  task {names.get(item.task_id, item.task_id)}" if item.task_id else "")
-        + (f": {item.text.splitlines()[0]}" if item.text.strip() else "")
+        + (f": {text.splitlines()[0]}" if (text := _headline(item, state)).strip() else "")
         for item in report.items
     ]
     return "\n".join(map(escape, lines)) or "the outbox is empty"
+
+
+def _headline(item: Parcel, state: Coordinator) -> str:
+    # The text of a start is a whole prompt; people want to know what it is about.
+    if item.kind != "start":
+        return item.text
+    run = state.active_supporting_agents.get(item.agent_id)
+    if run is not None:
+        return run.request_summary
+    task = state.task(item.task_id) if item.task_id is not None else None
+    return (task.title if task is not None else state.infrastructure_issue) or item.text
 
 
 def state_text(state: Coordinator, now: datetime) -> str:
@@ -183,6 +224,10 @@ def state_text(state: Coordinator, now: datetime) -> str:
     lines += [
         f"{question.question_id} asks: {question.question}"
         for question in state.pending_divine_questions
+    ]
+    lines += [
+        f"{names.get(task_id, task_id)} waits for {names.get(other.task_id, other.task_id)}: both touch {other.path}"
+        for task_id, other in tasks_apart(state).items()
     ]
     if state.infrastructure_blocked:
         lines.append(f"the infrastructure is blocked: {state.infrastructure_issue}")
@@ -207,11 +252,11 @@ def _work_lines(state: Coordinator, names: Mapping[str, str]) -> Iterator[str]:
         failed = state.failed_audits.get(work.task_id, 0)
         again = f"  ({plural(failed, 'failed audit')})" if failed else ""
         name = names.get(work.task_id, work.task_id)
-        yield f"  {name}  {work.status}  {work.developer_id}{again}{far}"
+        yield f"  {name}  {_WORK_WORDS[work.status]}  {work.developer_id}{again}{far}"
     for agent_id, agent in state.active_agents.items():
         if agent.type != "developer":
             what = names.get(agent.task_id, agent.task_id) if agent.task_id else "infrastructure"
-            yield f"  {what}  {agent.type}  {agent_id}"
+            yield f"  {what}  {_AGENT_WORDS[agent.type]}  {agent_id}"
     for run_id, run in state.active_supporting_agents.items():
         yield f"  {run.agent_id}  helps {run.delegating_agent}  {run_id}: {run.request_summary}"
 

@@ -27,11 +27,14 @@ SHOW = "`guard plan show` shows the state of every task"
 
 @dataclass(frozen=True)
 class AuditedCommit:
-    """The commit at which a task passed its audit."""
+    """The commit at which a task passed its audit, and which of those up to there are the task's own."""
 
     sha: str
     files: tuple[str, ...] = ()
     branch: str | None = None
+    base: str | None = None
+    commits: tuple[str, ...] = ()
+    shared_with: tuple[str, ...] = ()
 
 
 class Timeout(TypedDict):

@@ -5,8 +5,8 @@ from typing import Any, Literal, get_args
 
 from pydantic import Field, JsonValue
 
-from guard.core.base.fields import Count, Id, Instant, Line, Percent, Text
-from guard.core.coordinator import entries, fold_agents, fold_tasks
+from guard.core.base.fields import Count, Id, Instant, Line, Oid, Percent, Text
+from guard.core.coordinator import entries, fold_agents, fold_landings, fold_tasks
 from guard.core.coordinator.builder import Board
 from guard.core.coordinator.task_events import CoordinatorEvent
 from guard.core.failures.pattern import FailurePattern
@@ -19,21 +19,27 @@ SaveReason = Literal["compaction", "session_pause", "infrastructure_blocked", "e
 class Coordinator(ViewDocument):
     """The plan and all that is under way."""
 
-    schema_: Literal["guard/coordinator/1"] = Field("guard/coordinator/1", alias="schema")
+    schema_: Literal["guard/coordinator/3"] = Field("guard/coordinator/3", alias="schema")
     saved_at: Instant
     save_reason: SaveReason
     tokens_remaining_percent: Percent | None
     compaction_count: Count
     session_resume_count: Count
     plan_file: Line | None
+    plan_head: Oid | None
+    """The commit of HEAD when the plan was loaded first: a repository without it is another one."""
     total_tasks: Count
     completed_tasks: tuple[Id, ...]
     """Those that passed their audit, in the order in which they did."""
+    adopted_tasks: tuple[Id, ...]
+    """Those of them that a person took over as done, without an audit."""
     in_progress_tasks: tuple[entries.TaskInProgress, ...]
     pending_audit: tuple[Id, ...]
     """Also in progress: the one kind of task that stands in two places."""
     blocked_tasks: dict[Id, tuple[Id, ...]]
     failed_audits: dict[Id, Count]
+    failed_audits_in_a_row: dict[Id, Count]
+    """The same since a task last passed, or since a person last answered a question about its audits."""
     available_tasks: tuple[Id, ...]
     """In the order in which they are to be taken."""
     next_available_tasks: tuple[Id, ...]
@@ -47,6 +53,8 @@ class Coordinator(ViewDocument):
     session_remaining: Percent | None
     session_resets_at: Instant | None
     pending_divine_questions: tuple[entries.OpenQuestion, ...]
+    answered_questions: tuple[entries.AnsweredQuestion, ...]
+    """Answers that agents may still need; those about a task leave with its completion."""
     supporting_agents: tuple[entries.KnownSupport, ...]
     active_supporting_agents: dict[Id, entries.SupportRun]
     pending_delegation_requests: tuple[entries.Delegation, ...]
@@ -62,9 +70,19 @@ class Coordinator(ViewDocument):
     active_business_analysts: dict[Id, Id]
     expanded_tasks: dict[Id, dict[str, JsonValue]]
     task_commits: dict[Id, entries.TaskCommit]
+    reverted_tasks: dict[Id, entries.TaskRevert]
+    """Tasks that were rolled back and have not landed since."""
+    landing_target: Line | None
+    """The branch that tasks land on, by its full name."""
+    landing_in_progress: entries.Landing | None
+    landed_tasks: dict[Id, entries.LandedTask]
+    landing_setbacks: dict[Id, entries.LandingSetback]
+    """Tasks that passed their audit and could not land."""
     failure_patterns: dict[Id, FailurePattern]
     active_agents: dict[Id, entries.ActiveAgent]
     rollback_in_progress: entries.Rollback | None
+    rework_reasons: dict[Id, Text]
+    """Why each task came back from its last audit or landing, until it is complete."""
     setbacks: dict[Id, entries.Setback]
     """Tasks whose agents timed out or crashed."""
     infrastructure_setbacks: Count
@@ -139,7 +157,7 @@ class CoordinatorFold(Fold[Coordinator]):
         return self._board.contents()
 
 
-CHANGES = {**fold_tasks.CHANGES, **fold_agents.CHANGES}
+CHANGES = {**fold_tasks.CHANGES, **fold_agents.CHANGES, **fold_landings.CHANGES}
 
 COORDINATOR: ViewKind[Coordinator, CoordinatorFold] = ViewKind(
     document=Coordinator,

@@ -5,10 +5,13 @@ from typing import Literal
 from guard.core.base.fields import Count, Id, Instant, Line, Oid, Text
 from guard.core.coordinator.agent_events import AgentsEvent
 from guard.core.coordinator.event_base import Dispatched, PlanEvent, TimedEvent
+from guard.core.coordinator.landing_events import LandingEvent
 from guard.core.coordinator.upkeep_events import UpkeepEvent
 from guard.core.plan.model import PlanTask, SupportingAgent
 
-QuestionAbout = Literal["task", "expansion", "remediation", "redispatch"]
+QuestionAbout = Literal[
+    "task", "expansion", "remediation", "redispatch", "audit", "landing", "rollback"
+]
 
 
 class PlanLoaded(PlanEvent):
@@ -18,6 +21,8 @@ class PlanLoaded(PlanEvent):
     plan_file: Line
     tasks: tuple[PlanTask, ...]
     supporting_agents: tuple[SupportingAgent, ...]
+    head: Oid | None = None
+    """The commit of HEAD."""
 
 
 class PlanComplete(PlanEvent):
@@ -46,6 +51,13 @@ class DeveloperCheckpoint(PlanEvent):
     type: Literal["developer_checkpoint"] = "developer_checkpoint"
     agent_id: Id
     checkpoint: Line
+
+
+class CheckpointRequested(PlanEvent):
+    """All developers at work are asked how far they are."""
+
+    type: Literal["checkpoint_requested"] = "checkpoint_requested"
+    agents: tuple[Id, ...]
 
 
 class DeveloperReadyForAudit(PlanEvent):
@@ -147,6 +159,7 @@ TaskEvent = (
     | ValidationComplete
     | DeveloperDispatched
     | DeveloperCheckpoint
+    | CheckpointRequested
     | DeveloperReadyForAudit
     | TaskComplete
     | AuditorFail
@@ -160,5 +173,5 @@ TaskEvent = (
     | DivineResponseReceived
     | AgentResumesWithGuidance
 )
-CoordinatorEvent = TaskEvent | AgentsEvent | UpkeepEvent
+CoordinatorEvent = TaskEvent | AgentsEvent | UpkeepEvent | LandingEvent
 """What the coordinator folds."""

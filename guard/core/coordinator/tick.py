@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Iterator
 from functools import partial
-from typing import Literal
 
 from guard.core.coordinator import agent_events
 from guard.core.coordinator.decide import decide
@@ -11,8 +10,14 @@ from guard.core.coordinator.decide_agents import (
     time_out_agent,
 )
 from guard.core.coordinator.decide_support import analyst_draft, fail_support
-from guard.core.coordinator.decide_tasks import auditor_draft, developer_draft, is_idle
-from guard.core.coordinator.entries import NEEDS_EXPANSION, ActiveAgent, Timed
+from guard.core.coordinator.decide_tasks import (
+    auditor_draft,
+    developer_draft,
+    holding_question,
+    is_idle,
+    kept_apart_by,
+)
+from guard.core.coordinator.entries import NEEDS_EXPANSION, ActiveAgent, SupportRun, Timed
 from guard.core.coordinator.event_base import Dispatched
 from guard.core.coordinator.requests import DecisionTerms, Draft, Refusal, Request
 from guard.core.coordinator.state import Coordinator, fold_onto
@@ -29,9 +34,19 @@ _STEMS = {
 }
 
 
-def is_due(agent: ActiveAgent, terms: DecisionTerms) -> bool:
-    """Tell whether the agent's time is up; an agent that waits for an answer has no limit."""
-    return agent.status == "working" and _is_over(agent, terms)
+def due_agents(state: Coordinator, terms: DecisionTerms) -> dict[str, ActiveAgent | SupportRun]:
+    """Return the agents, and the runs of supporting agents, whose time is up.
+
+    An agent that waits for an answer, or that the caller was not yet handed to start, has no limit.
+    """
+    undelivered = {parcel.agent_id for parcel in state.outbox if parcel.kind == "start"}
+    timed: dict[str, ActiveAgent | SupportRun] = {
+        name: agent for name, agent in state.active_agents.items() if agent.status == "working"
+    }
+    timed |= state.active_supporting_agents
+    return {
+        name: one for name, one in timed.items() if name not in undelivered and _is_over(one, terms)
+    }
 
 
 def _is_over(timed: Timed, terms: DecisionTerms) -> bool:
@@ -49,9 +64,16 @@ def tick(
     is_at_work: Callable[[str], bool],
     *,
     fills: bool = True,
+    audits_only: bool = False,
+    audits_go_on: bool = False,
+    landed_only: bool = False,
+    withheld: frozenset[str] = frozenset(),
 ) -> tuple[CoordinatorEvent, ...]:
     """Return the events to record now; `is_at_work` is called only for agents whose time is up.
 
+    With `landed_only` no developer is sent to a task that depends on work that has not landed, with `audits_only` none at all.
+    Neither a developer nor an auditor is sent to tasks that are `withheld`. An open question holds back audits, too, unless
+    these `audits_go_on`.
     The first event has the id of the terms, so that a repeated tick is recognised by it.
     """
     events = list(_end_times(state, terms, is_at_work))
@@ -59,7 +81,9 @@ def tick(
         now = fold_onto(state, *events) if events else state
         lost = [event.task_id for event in events if event.type == "agent_timeout"]
         first = [task_id for task_id in lost if task_id is not None]
-        events += terms.after(len(events)).events(_fill_places(now, terms, first))
+        events += terms.after(len(events)).events(
+            _fill_places(now, terms, first, landed_only, audits_only, audits_go_on, withheld)
+        )
     return tuple(events)
 
 
@@ -76,28 +100,18 @@ def _end_times(
     state: Coordinator, terms: DecisionTerms, is_at_work: Callable[[str], bool]
 ) -> Iterator[CoordinatorEvent]:
     made = 0
-    for agent_id, agent in state.active_agents.items():
-        if not is_due(agent, terms):
-            continue
-        because = _reason_to_wait(agent_id, agent, is_at_work)
-        if because is not None:
-            more = terms.timeout(terms.limits.agent_timeout_minutes / 2)
-            extended = partial(
-                agent_events.AgentTimeoutExtended, agent_id=agent_id, because=because, **more
-            )
-            events = terms.after(made).events([extended])
+    for name, timed in due_agents(state, terms).items():
+        more = _more_time(name, timed, terms, is_at_work)
+        if more is not None:
+            events = terms.after(made).events([more])
+        elif isinstance(timed, SupportRun):
+            failed = fail_support(run_id=name, reason="timed out", timed_out=True)
+            events = _decide(state, failed, terms.after(made))
         else:
-            events = _decide(state, time_out_agent(agent_id=agent_id), terms.after(made))
+            events = _decide(state, time_out_agent(agent_id=name), terms.after(made))
         yield from events
         made += len(events)
         state = fold_onto(state, *events)
-    for run_id, run in state.active_supporting_agents.items():
-        if _is_over(run, terms):
-            failed = fail_support(run_id=run_id, reason="timed out", timed_out=True)
-            events = _decide(state, failed, terms.after(made))
-            yield from events
-            made += len(events)
-            state = fold_onto(state, *events)
 
 
 def _decide(
@@ -108,25 +122,55 @@ def _decide(
     return decision
 
 
-def _reason_to_wait(
-    agent_id: str, agent: ActiveAgent, is_at_work: Callable[[str], bool]
-) -> Literal["checkpoint", "activity"] | None:
-    if agent.extensions >= MOST_EXTENSIONS:
+def _more_time(
+    name: str,
+    timed: ActiveAgent | SupportRun,
+    terms: DecisionTerms,
+    is_at_work: Callable[[str], bool],
+) -> Draft | None:
+    # Work renews the time of an agent. Its word that it came further is worth half of it, and not for ever.
+    more = partial(agent_events.AgentTimeoutExtended, agent_id=name)
+    if is_at_work(name):
+        return partial(more, because="activity", **terms.timeout())
+    if isinstance(timed, SupportRun) or not timed.checked or timed.extensions >= MOST_EXTENSIONS:
         return None
-    if agent.checked:
-        return "checkpoint"
-    return "activity" if is_at_work(agent_id) else None
+    half = terms.timeout(terms.limits.agent_timeout_minutes / 2)
+    return partial(more, because="checkpoint", **half)
 
 
-def _fill_places(state: Coordinator, terms: DecisionTerms, first: list[str]) -> list[Draft]:
+def _fill_places(
+    state: Coordinator,
+    terms: DecisionTerms,
+    first: list[str],
+    landed_only: bool,
+    audits_only: bool,
+    audits_go_on: bool,
+    withheld: frozenset[str],
+) -> list[Draft]:
     names = _Names(state)
     if state.rollback_in_progress is not None:
         return []
     if state.infrastructure_blocked:
         return _repairs(state, terms, names)
-    if state.pending_divine_questions:
+    is_asked = holding_question(state, terms.limits.hold_on_question, None) is not None
+    if is_asked and not audits_go_on:
         return []
-    return [*_actors(state, terms, names, first), *_analysts(state, terms, names)]
+    if is_asked or audits_only:
+        return list(_auditors(state, terms, names, withheld))
+    held = withheld | (tasks_before_landing(state) if landed_only else frozenset())
+    return [*_actors(state, terms, names, first, held, withheld), *_analysts(state, terms, names)]
+
+
+def tasks_before_landing(state: Coordinator) -> frozenset[str]:
+    """Return the tasks that depend on work that passed its audit and has not landed."""
+    waiting = set(not_landed(state))
+    return frozenset(task.id for task in state.tasks if waiting.intersection(task.depends))
+
+
+def not_landed(state: Coordinator) -> tuple[str, ...]:
+    """Return the completed tasks whose commits have not landed, in the order in which they passed."""
+    done = (task_id for task_id in state.completed_tasks if task_id in state.task_commits)
+    return tuple(task_id for task_id in done if task_id not in state.landed_tasks)
 
 
 class _Names:
@@ -153,40 +197,65 @@ def _repairs(state: Coordinator, terms: DecisionTerms, names: _Names) -> list[Dr
 
 
 def _actors(
-    state: Coordinator, terms: DecisionTerms, names: _Names, first: list[str]
+    state: Coordinator,
+    terms: DecisionTerms,
+    names: _Names,
+    first: list[str],
+    held: frozenset[str],
+    withheld: frozenset[str],
 ) -> Iterator[Draft]:
     # Audits come first, then tasks to do again, then new tasks.
-    free = terms.limits.active_developers - state.active_actor_count
-    limit = terms.limits.redispatch_limit
-    spent = {task_id for task_id, setback in state.setbacks.items() if setback.attempts > limit}
-    audited = set(state.active_auditors.values())
-    audits = [
-        task_id
-        for task_id in state.pending_audit
-        if task_id not in audited and task_id not in spent
-    ]
+    audits = list(_auditors(state, terms, names, withheld))
+    yield from audits
+    free = terms.limits.active_developers - state.active_actor_count - len(audits)
+    spent = _waiting_for_a_person(state, terms)
     idle = [work.task_id for work in state.in_progress_tasks if is_idle(state, work)]
     again = [task_id for task_id in first if task_id in state.available_tasks]
     tasks = [
         task_id
         for task_id in dict.fromkeys([*again, *idle, *state.available_tasks])
-        if task_id not in spent
+        if task_id not in spent and task_id not in held
+    ]
+    begun: list[str] = []
+    for task_id in tasks:
+        if len(begun) >= free:
+            return
+        if kept_apart_by(state, task_id, begun) is not None:
+            continue
+        begun.append(task_id)
+        yield developer_draft(task_id, names.next_name("developer"), terms, to_start=True)
+
+
+def _auditors(
+    state: Coordinator, terms: DecisionTerms, names: _Names, withheld: frozenset[str]
+) -> Iterator[Draft]:
+    free = terms.limits.active_developers - state.active_actor_count
+    spent = _waiting_for_a_person(state, terms)
+    audited = set(state.active_auditors.values())
+    audits = [
+        task_id
+        for task_id in state.pending_audit
+        if task_id not in audited and task_id not in spent and task_id not in withheld
     ]
     for task_id in audits[: max(0, free)]:
         yield auditor_draft(task_id, names.next_name("auditor"), terms, to_start=True)
-    for task_id in tasks[: max(0, free - len(audits))]:
-        yield developer_draft(task_id, names.next_name("developer"), terms, to_start=True)
+
+
+def _waiting_for_a_person(state: Coordinator, terms: DecisionTerms) -> set[str | None]:
+    # Tasks whose agents were lost too often, and tasks with an open question.
+    limit = terms.limits.redispatch_limit
+    lost = {task_id for task_id, setback in state.setbacks.items() if setback.attempts > limit}
+    return {*lost, *(question.task_id for question in state.pending_divine_questions)}
 
 
 def _analysts(state: Coordinator, terms: DecisionTerms, names: _Names) -> Iterator[Draft]:
     # There may be as many analysts at once as developers.
     free = terms.limits.active_developers - len(state.active_business_analysts)
-    limit = terms.limits.redispatch_limit
+    spent = _waiting_for_a_person(state, terms)
     waiting = [
         task_id
         for task_id, analyst in state.pending_expansions.items()
-        if analyst == NEEDS_EXPANSION
-        and not (task_id in state.setbacks and state.setbacks[task_id].attempts > limit)
+        if analyst == NEEDS_EXPANSION and task_id not in spent
     ]
     for task_id in waiting[: max(0, free)]:
         yield analyst_draft(task_id, names.next_name("business_analyst"), terms, to_start=True)

@@ -4,9 +4,9 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from guard.core.base.fields import Count, Id, Instant, Line, Oid, Percent, Text
+from guard.core.base.fields import Count, Frozen, Id, Instant, Line, Oid, Percent, Text
 from guard.core.base.paths import Spelled
-from guard.core.coordinator.event_base import PlanEvent
+from guard.core.coordinator.event_base import PlanEvent, TimedEvent
 from guard.core.failures.pattern import FailureWarning
 
 Occurrences = Annotated[int, Field(ge=1, le=2**53)]
@@ -23,6 +23,41 @@ class TaskCommitRecorded(PlanEvent):
     files_modified: tuple[Spelled, ...]
     branch: Line | None
     """None with a detached HEAD."""
+    commits: tuple[Oid, ...] = ()
+    """The task's own commits, the newest first, where others' lie between them; else empty."""
+    shared_with: tuple[Id, ...] = ()
+    """Other tasks that were worked on in the same place: nothing tells whose some of the commits are."""
+
+
+class AdoptedTask(Frozen):
+    """A task that was done before the plan knew of it, and its commit where one is known."""
+
+    task_id: Id
+    commit_sha: Oid | None = None
+    base_sha: Oid | None = None
+    files_modified: tuple[Spelled, ...] = ()
+    branch: Line | None = None
+
+
+class TasksAdopted(PlanEvent):
+    """Tasks count as complete because a person says so: they were not audited."""
+
+    type: Literal["tasks_adopted"] = "tasks_adopted"
+    tasks: tuple[AdoptedTask, ...]
+
+
+class PlanReset(PlanEvent):
+    """The plan begins anew: nothing of it is done or under way."""
+
+    type: Literal["plan_reset"] = "plan_reset"
+    reason: Line
+
+
+class TaskRetried(PlanEvent):
+    """A task that waits for a person may be worked on again: its questions are closed, and its failures forgotten."""
+
+    type: Literal["task_retried"] = "task_retried"
+    task_id: Id
 
 
 class RollbackStarted(PlanEvent):
@@ -63,6 +98,18 @@ class RollbackBlocked(PlanEvent):
     reason: Text
     dependents: tuple[Id, ...]
     """Completed tasks that depend on it."""
+
+
+class RollbackRequired(PlanEvent):
+    """An agent says that a completed task has to be undone; a person decides."""
+
+    type: Literal["rollback_required"] = "rollback_required"
+    task_id: Id
+    agent_id: Id
+    reason: Text
+    commit: Line | None
+    """Which commit the agent names."""
+    files: tuple[Line, ...]
 
 
 class FailurePatternRecorded(PlanEvent):
@@ -126,19 +173,25 @@ class StateReconstructed(PlanEvent):
     events_replayed: Count
 
 
-class OutboxTaken(PlanEvent):
+class OutboxTaken(TimedEvent):
     """What stood in the outbox was delivered."""
 
     type: Literal["outbox_taken"] = "outbox_taken"
     items: tuple[Id, ...]
+    timeout_at: Instant | None = None
+    """Until when an agent that is started with these may take; None if none is."""
 
 
 UpkeepEvent = (
     TaskCommitRecorded
+    | TasksAdopted
+    | PlanReset
+    | TaskRetried
     | RollbackStarted
     | TaskRolledBack
     | RollbackFailed
     | RollbackBlocked
+    | RollbackRequired
     | FailurePatternRecorded
     | FailurePatternPreventionAdded
     | FailureWarningIssued

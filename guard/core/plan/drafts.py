@@ -1,6 +1,6 @@
 """Hold a plan as it was read, before it is checked."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -10,6 +10,8 @@ _MOST_PROBLEMS = 100
 _MOST_QUOTED = 60
 MOST_NAME = 128
 _MOST_PRIORITY = 1_000_000
+_MOST_GLOB, _MOST_GLOBS = 512, 100
+MAY_CHANGE = "may change"
 
 
 class PlanProblem(ValueError):
@@ -30,6 +32,8 @@ class TaskDraft:
     depends: tuple[str, ...] = ()
     priority: int = 0
     ticked: bool = False
+    touches: tuple[str, ...] = ()
+    may_change_tests: bool = False
     within: int | None = None
     """The line of the task that this one is a part of."""
 
@@ -59,6 +63,23 @@ class PlanDraft:
         bounds = f"a whole number from -{_MOST_PRIORITY} to {_MOST_PRIORITY}"
         self.complain(line, f"the priority {quote_name(str(value)[:100])} is not {bounds}")
         return 0
+
+    def check_touches(self, line: int, globs: Iterable[str]) -> tuple[str, ...]:
+        """Return the globs, without empty ones; record a problem for each that leads out of the repository."""
+        found = tuple(dict.fromkeys(glob.strip() for glob in globs if glob.strip()))
+        for glob in found:
+            if ".." in glob.split("/") or len(glob) > _MOST_GLOB:
+                self.complain(line, f"{quote_name(glob)} is no path in the repository")
+        if len(found) > _MOST_GLOBS:
+            self.complain(line, f"a task touches more than {_MOST_GLOBS} paths")
+        return found
+
+    def check_tests(self, line: int, value: object) -> bool:
+        """Tell whether a task may change tests; the only word for it is `may change`."""
+        if isinstance(value, str) and " ".join(value.casefold().split()) == MAY_CHANGE:
+            return True
+        self.complain(line, f'tests: {quote_name(str(value)[:100])} is not "{MAY_CHANGE}"')
+        return False
 
     @property
     def has_problems(self) -> bool:

@@ -13,7 +13,7 @@ from guard.core.plan.task_ids import make_id, normalize_name
 _TOKEN = re.compile(r'"(?:[^"\\]++|\\.)*+"?|[\[\]{},]', re.DOTALL)
 _SPACE = re.compile(r"[ \t\r\n]*+")
 _ROOT = ("tasks", "supporting_agents")
-_TASK = ("id", "title", "depends", "priority", "ticked")
+_TASK = ("id", "title", "depends", "priority", "ticked", "touches", "tests")
 _NO_FIELD = ("created_at",)
 """Fields to ignore: the user may have copied the list of agents from the coordinator's state file."""
 
@@ -71,17 +71,20 @@ def _read_task(draft: PlanDraft, line: int, task: Mapping[str, Any]) -> None:
             line=line,
             name=normalize_name(name),
             title=" ".join(title.split()),
-            depends=_depends(draft, line, name, task.get("depends", [])),
+            depends=tuple(map(normalize_name, _texts(draft, line, task, "depends"))),
             priority=draft.check_priority(line, task.get("priority", 0)),
             ticked=ticked is True,
+            touches=draft.check_touches(line, _texts(draft, line, task, "touches")),
+            may_change_tests="tests" in task and draft.check_tests(line, task["tests"]),
         )
     )
 
 
-def _depends(draft: PlanDraft, line: int, name: str, depends: object) -> tuple[str, ...]:
-    if isinstance(depends, list) and all(isinstance(dependency, str) for dependency in depends):
-        return tuple(normalize_name(dependency) for dependency in depends)
-    draft.complain(line, f'"depends" of {quote_name(name)} is no list of texts')
+def _texts(draft: PlanDraft, line: int, task: Mapping[str, Any], key: str) -> tuple[str, ...]:
+    texts = task.get(key, [])
+    if isinstance(texts, list) and all(isinstance(text, str) for text in texts):
+        return tuple(texts)
+    draft.complain(line, f'"{key}" of {quote_name(str(task["id"]))} is no list of texts')
     return ()
 
 

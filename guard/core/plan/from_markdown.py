@@ -24,7 +24,10 @@ _FIELDS = {
 _LISTS = ("capabilities", "applicable_tasks", "keyword_triggers", "request_types")
 _COLON = re.compile(r":(?=[ \t]|$)")
 _NUMBER = re.compile(r"((?:[A-Za-z]{1,8}-?)?[0-9]{1,9}(?:\.[0-9]{1,9}){0,9})\.?+[ \t]")
-_DETAILS = re.compile(r"\([ \t]*(?=(?:depends|priority)[ \t]*:)", re.IGNORECASE)
+_KEYS = ("depends", "priority", "touches", "tests")
+_DETAILS = re.compile(
+    r"\([ \t]*(?=(?:depends|priority|touches)[ \t]*:|tests[ \t]*:[ \t]*may[ \t])", re.IGNORECASE
+)
 _PRIORITY = re.compile(r"[+-]?[0-9]{1,7}")
 
 
@@ -47,6 +50,16 @@ def read_markdown(text: str) -> PlanDraft:
             )
     _read_supporting(draft, text)
     return draft
+
+
+def task_lines(text: str) -> dict[str, int]:
+    """Return the line of each task's box, by the task's name; the first line is 1."""
+    found: dict[str, int] = {}
+    for box in boxes(text):
+        name, _title = _name_and_title(box.text)
+        if name:
+            found.setdefault(name, box.line)
+    return found
 
 
 def _name_and_title(text: str) -> tuple[str, str]:
@@ -75,6 +88,8 @@ def _task(draft: PlanDraft, box: Box, name: str, title: str, within: int | None)
             box.line, int(priority) if _PRIORITY.fullmatch(priority) else priority
         ),
         ticked=box.done,
+        touches=draft.check_touches(box.line, details.get("touches", "").split(",")),
+        may_change_tests="tests" in details and draft.check_tests(box.line, details["tests"]),
         within=within,
     )
 
@@ -84,14 +99,14 @@ def _details(
 ) -> tuple[str, dict[str, str]]:
     # Only the last bracket of the title holds details.
     if not title.endswith(")"):
-        draft.complain(line, "the bracket with depends or priority does not end the line")
+        draft.complain(line, "the bracket with depends, priority or touches does not end the line")
         return title, {}
     details: dict[str, str] = {}
     for part in title[bracket.end() : -1].split(";"):
         key, _, value = part.partition(":")
         key = key.strip().casefold()
-        if key not in ("depends", "priority") or key in details:
-            what = "a second" if key in details else "neither depends nor priority:"
+        if key not in _KEYS or key in details:
+            what = "a second" if key in details else f"none of {', '.join(_KEYS)}:"
             draft.complain(line, f"{what} {quote_name(key)} in the bracket")
         details[key] = value.strip()
     return title[: bracket.start()].strip(), details

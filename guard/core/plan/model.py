@@ -25,6 +25,10 @@ class PlanTask(Frozen):
     """The higher, the sooner."""
     ticked: bool = False
     """Whether its box was ticked in the document; only an audit completes a task."""
+    touches: tuple[Line, ...] = ()
+    """Which files it changes, as globs; tasks with common files are not worked on at once."""
+    may_change_tests: bool = False
+    """Whether changes of tests in it need no review."""
 
 
 class SupportingAgent(Frozen):

@@ -69,6 +69,8 @@ def _task(draft: TaskDraft, depends: tuple[str, ...]) -> PlanTask:
         depends=depends,
         priority=draft.priority,
         ticked=draft.ticked,
+        touches=draft.touches,
+        may_change_tests=draft.may_change_tests,
     )
 
 

@@ -3,7 +3,7 @@
 import re
 from hashlib import sha256
 
-from guard.core.base.fields import is_id
+from guard.core.base.text import is_id
 
 _OTHER = re.compile(r"[^A-Za-z0-9_-]+")
 _MOST = 100

@@ -27,7 +27,9 @@ class RolledBackTask(Frozen):
     to_sha: Oid | None
     """The revert; the commit before it if there was nothing to revert; none yet in a dry run."""
     snapshot: Id | None
-    """The work tree as it was before."""
+    """The work tree as it was before; null where no work tree was touched."""
+    reverted: bool = False
+    """Whether there was something to revert, so that `to_sha` is a commit of the rollback's own."""
 
 
 class RollbackReport(Report):
@@ -93,6 +95,8 @@ def task_entry(
     commits: Sequence[str],
     to_sha: str | None = None,
     snapshot: str | None = None,
+    *,
+    reverted: bool = False,
 ) -> RolledBackTask:
     return RolledBackTask(
         task_id=task_id,
@@ -101,6 +105,7 @@ def task_entry(
         files=tuple(fit_line(path) for path in commit.files_modified[:MOST_NAMED]),
         to_sha=to_sha,
         snapshot=snapshot,
+        reverted=reverted,
     )
 
 
@@ -110,8 +115,13 @@ def report_finished(
     """Report a killed rollback that is finished now: the user who asks for it again gets it."""
     commit, begun = before.task_commits.get(found.task_id), before.rollback_in_progress
     commits = begun.commits if begun is not None else ()
+    reverted = found.to_sha != found.head
     tasks = (
-        (task_entry(found.task_id, commit, commits, found.to_sha, found.snapshot),)
+        (
+            task_entry(
+                found.task_id, commit, commits, found.to_sha, found.snapshot, reverted=reverted
+            ),
+        )
         if commit is not None
         else ()
     )

@@ -2,15 +2,18 @@
 
 import re
 from collections.abc import Callable
+from functools import partial
 from typing import Any, get_args
 
 import pytest
 
 from guard.core.coordinator import decide, decide_agents, decide_support, decide_tasks
+from guard.core.coordinator.landing_events import LandingTargetChosen, TaskLanded
 from guard.core.coordinator.requests import AuditedCommit, Refusal, Request
 from guard.core.coordinator.settings import CoordinatorSettings
 from guard.core.coordinator.state import CHANGES, Coordinator, CoordinatorFold, task_statuses
 from guard.core.coordinator.task_events import CoordinatorEvent
+from guard.core.plan.model import PlanTask
 from tests.support.plans import BASE, HEAD, Desk, expert, plan, task
 
 PLAN = plan(
@@ -129,7 +132,9 @@ ROWS: dict[str, tuple[tuple[Request, ...], dict[str, Any], Request, list[str], d
     "auditor PASS": (
         AUDITED,
         {"completed_tasks": (), "blocked_tasks": {"B": ("A",)}},
-        decide_tasks.pass_audit(task_id="A", agent_id="aud-1", evidence_summary="green"),
+        decide_tasks.pass_audit(
+            task_id="A", agent_id="aud-1", evidence_summary="green", no_commits=True
+        ),
         ["task_complete"],
         {
             "completed_tasks": ("A",),
@@ -180,13 +185,13 @@ ROWS: dict[str, tuple[tuple[Request, ...], dict[str, Any], Request, list[str], d
     ),
     "health auditor UNHEALTHY": (
         REPAIRED,
-        {"remediation_attempt_count": 0, "active_remediation": "fix-1", "health_audit_due": True},
+        {"remediation_attempt_count": 0, "active_remediation": None, "health_audit_due": True},
         decide_agents.fail_health_audit(agent_id="health-1"),
         ["health_audit_fail"],
         {
             "remediation_attempt_count": 1,
             "infrastructure_blocked": True,
-            "active_remediation": "fix-1",
+            "active_remediation": None,
             "health_audit_due": False,
         },
     ),
@@ -367,7 +372,6 @@ ROWS: dict[str, tuple[tuple[Request, ...], dict[str, Any], Request, list[str], d
         {
             "active_supporting_agents": {"db-expert-run-3": "two"},
             "outbox": [
-                ("start", "db-expert-run-2", "one"),
                 ("start", "db-expert-run-3", "two"),
                 (
                     "support",
@@ -396,7 +400,7 @@ ROWS: dict[str, tuple[tuple[Request, ...], dict[str, Any], Request, list[str], d
         {"health_audit_due": False},
         decide_agents.complete_agent(agent_id="fix-1"),
         ["agent_complete"],
-        {"health_audit_due": True, "active_agents": {}, "active_remediation": "fix-1"},
+        {"health_audit_due": True, "active_agents": {}, "active_remediation": None},
     ),
     "usage": (
         (PLAN,),
@@ -457,22 +461,30 @@ def test_a_trigger_has_exactly_its_effects(row: Any) -> None:
 REFUSED: dict[str, tuple[tuple[Request, ...], Request, str]] = {
     "audit of a task that is not pending": (
         TAKEN,
-        decide_tasks.pass_audit(task_id="A", agent_id="x"),
+        decide_tasks.pass_audit(
+            task_id="A", agent_id="x", evidence_summary="green", no_commits=True
+        ),
         "audit_not_pending",
     ),
     "audit of a task that there is not": (
         PLAN_ONLY,
-        decide_tasks.pass_audit(task_id="Z", agent_id="x"),
+        decide_tasks.pass_audit(
+            task_id="Z", agent_id="x", evidence_summary="green", no_commits=True
+        ),
         "audit_not_pending",
     ),
     "audit by its own developer": (
         READY,
-        decide_tasks.pass_audit(task_id="A", agent_id="dev-1"),
+        decide_tasks.pass_audit(
+            task_id="A", agent_id="dev-1", evidence_summary="green", no_commits=True
+        ),
         "own_work",
     ),
     "audit by another than was sent": (
         AUDITED,
-        decide_tasks.pass_audit(task_id="A", agent_id="x"),
+        decide_tasks.pass_audit(
+            task_id="A", agent_id="x", evidence_summary="green", no_commits=True
+        ),
         "not_its_auditor",
     ),
     "a second auditor": (
@@ -491,7 +503,12 @@ REFUSED: dict[str, tuple[tuple[Request, ...], Request, str]] = {
         "task_in_progress",
     ),
     "dispatch of a complete task": (
-        (*READY, decide_tasks.pass_audit(task_id="A", agent_id="x")),
+        (
+            *READY,
+            decide_tasks.pass_audit(
+                task_id="A", agent_id="x", evidence_summary="green", no_commits=True
+            ),
+        ),
         decide_tasks.dispatch_developer(task_id="A", agent_id="x"),
         "task_completed",
     ),
@@ -624,7 +641,11 @@ def test_a_refusal_calls_tasks_as_the_plan_spells_them(row: Any) -> None:
 def test_a_hint_has_a_command_that_can_be_typed(name: str, word: str) -> None:
     desk = Desk()
     desk.does(plan(task("A").model_copy(update={"name": name})))
-    refusal = desk.ask(decide_tasks.pass_audit(task_id="A", agent_id="x"))
+    refusal = desk.ask(
+        decide_tasks.pass_audit(
+            task_id="A", agent_id="x", evidence_summary="green", no_commits=True
+        )
+    )
     assert isinstance(refusal, Refusal)
     assert refusal.hint == f"`guard plan ready {word}` submits it for one"
 
@@ -646,7 +667,9 @@ def test_every_task_stands_in_one_place_and_one_that_awaits_its_audit_is_called_
         desk.does(decide_tasks.dispatch_developer(task_id=name, agent_id=f"dev-{name}"))
     desk.does(
         decide_tasks.submit_for_audit(task_id="done"),
-        decide_tasks.pass_audit(task_id="done", agent_id="aud"),
+        decide_tasks.pass_audit(
+            task_id="done", agent_id="aud", evidence_summary="green", no_commits=True
+        ),
     )
     desk.does(decide_tasks.submit_for_audit(task_id="audited"))
     places = {
@@ -700,11 +723,44 @@ def test_rework_without_a_free_place_waits_for_one() -> None:
     assert desk.state.active_developers["dev-9"] == "T0"
 
 
+UNFOUNDED: dict[
+    str, tuple[tuple[Request, ...], AuditedCommit | None, dict[str, Any], str | None]
+] = {
+    "no commits": (READY, None, {"evidence_summary": "green"}, "no_commits"),
+    "none on purpose": (READY, None, {"evidence_summary": "green", "no_commits": True}, None),
+    "commits, nothing said": (READY, AuditedCommit(HEAD), {}, "no_evidence"),
+    "commits, only spaces said": (
+        READY,
+        AuditedCommit(HEAD),
+        {"evidence_summary": "  "},
+        "no_evidence",
+    ),
+    "commits and evidence": (READY, AuditedCommit(HEAD), {"evidence_summary": "green"}, None),
+    "commits, by the auditor that was sent": (AUDITED, AuditedCommit(HEAD), {}, None),
+}
+
+
+@pytest.mark.parametrize("row", UNFOUNDED.values(), ids=UNFOUNDED)
+def test_a_pass_needs_commits_and_evidence_or_an_auditor(row: Any) -> None:
+    setup, commit, fields, code = row
+    desk = Desk(commit=commit)
+    desk.does(*setup)
+    request = decide_tasks.pass_audit(task_id="A", agent_id="aud-1", **fields)
+    if code is not None:
+        assert desk.refuses(request) == code
+    else:
+        assert desk.does(request)[0] == "task_complete"
+
+
 def test_the_last_pass_completes_the_plan_and_a_larger_plan_reopens_it() -> None:
     desk = Desk()
     desk.does(plan(task("A")), decide_tasks.dispatch_developer(task_id="A", agent_id="d"))
     desk.does(decide_tasks.submit_for_audit(task_id="A"))
-    assert desk.does(decide_tasks.pass_audit(task_id="A", agent_id="x")) == [
+    assert desk.does(
+        decide_tasks.pass_audit(
+            task_id="A", agent_id="x", evidence_summary="green", no_commits=True
+        )
+    ) == [
         "task_complete",
         "plan_complete",
     ]
@@ -714,20 +770,33 @@ def test_the_last_pass_completes_the_plan_and_a_larger_plan_reopens_it() -> None
     assert (desk.state.completed_tasks, desk.state.available_tasks) == (("A",), ("B",))
 
 
-def test_a_pass_records_the_commits_after_the_last_task_that_passed_meanwhile() -> None:
+def test_a_pass_records_the_commits_that_were_found_to_be_the_tasks() -> None:
     desk = Desk()
     desk.does(PLAN, decide_tasks.dispatch_developer(task_id="A", agent_id="d1"))
-    desk.does(decide_tasks.dispatch_developer(task_id="C", agent_id="d2"))
+    desk.does(decide_tasks.submit_for_audit(task_id="A"))
+    desk.commit = AuditedCommit(HEAD, ("a.py",), "main", BASE, (HEAD,), ("C",))
     desk.does(
-        decide_tasks.submit_for_audit(task_id="A"), decide_tasks.submit_for_audit(task_id="C")
+        decide_tasks.pass_audit(
+            task_id="A", agent_id="x", evidence_summary="green", no_commits=True
+        )
     )
-    desk.commit = AuditedCommit(HEAD, ("a.py",), "main")
-    desk.waits(minutes=1).does(decide_tasks.pass_audit(task_id="A", agent_id="x"))
-    desk.commit = AuditedCommit("c" * 40, ("c.py",), "main")
-    desk.waits(minutes=1).does(decide_tasks.pass_audit(task_id="C", agent_id="x"))
-    found = desk.state.task_commits
-    assert (found["A"].base_sha, found["A"].commit_sha) == (BASE, HEAD)
-    assert (found["C"].base_sha, found["C"].files_modified) == (HEAD, ("c.py",))
+    found = desk.state.task_commits["A"]
+    assert (found.base_sha, found.commit_sha, found.files_modified) == (BASE, HEAD, ("a.py",))
+    assert (found.commits, found.shared_with) == ((HEAD,), ("C",))
+
+
+def test_a_request_without_a_task_is_about_that_of_the_agent_that_asks() -> None:
+    desk = Desk()
+    desk.does(*TAKEN)
+    request = decide_support.delegate_request(
+        agent_id="db-expert",
+        delegating_agent="dev-1",
+        request_type="task",
+        request_summary="Write the migration",
+    )
+    assert desk.does(request) == ["supporting_agent_delegated"]
+    (run,) = desk.state.active_supporting_agents.values()
+    assert run.task_id == "A"
 
 
 def test_averages_of_a_supporting_agent() -> None:
@@ -758,6 +827,85 @@ def test_failure_patterns_count_and_keep_their_causes() -> None:
     pattern = desk.state.failure_patterns["type_errors"]
     assert (pattern.count, pattern.tasks) == (2, ("A",))
     assert (pattern.common_causes, pattern.suggested_prevention) == (("wrong type",), "mypy")
+
+
+def test_the_known_prevention_of_a_kind_is_in_its_pattern() -> None:
+    desk = Desk()
+    desk.does(*AUDITED)
+    desk.does(decide_tasks.fail_audit(task_id="A", agent_id="aud-1", reason="AssertionError"))
+    said = desk.state.failure_patterns["test_failures"].suggested_prevention
+    assert said is not None
+    assert said.startswith("Run the whole test suite")
+
+
+def touching(name: str, *globs: str, **more: Any) -> PlanTask:
+    return task(name, **more).model_copy(update={"touches": globs})
+
+
+APART = plan(
+    touching("A", "src/api/**", priority=2),
+    touching("B", "src/api/orders.py", "docs/", priority=1),
+    touching("C", "src/web/**"),
+    task("D", priority=-1),
+)
+
+
+def test_tasks_that_touch_the_same_files_are_not_worked_on_at_once() -> None:
+    desk = Desk()
+    desk.does(APART)
+    assert desk.tick() == ["developer_dispatched"] * 3
+    assert list(desk.state.active_developers.values()) == ["A", "C", "D"]
+    assert desk.refuses(decide_tasks.dispatch_developer(task_id="B", agent_id="x")) == (
+        "paths_overlap"
+    )
+    assert {
+        name: other.task_id for name, other in decide_tasks.tasks_apart(desk.state).items()
+    } == {"B": "A"}
+    desk.does(decide_tasks.submit_for_audit(task_id="A"))
+    assert "B" in decide_tasks.tasks_apart(desk.state), "it may come back from its audit"
+    desk.does(
+        decide_tasks.pass_audit(
+            task_id="A", agent_id="x", evidence_summary="green", no_commits=True
+        )
+    )
+    desk.does(decide_tasks.dispatch_developer(task_id="B", agent_id="x"))
+
+
+def test_work_that_has_not_landed_keeps_tasks_apart_where_tasks_land() -> None:
+    desk = Desk(commit=AuditedCommit(HEAD))
+    desk.does(APART, decide_tasks.dispatch_developer(task_id="A", agent_id="a"))
+    chosen = partial(LandingTargetChosen, target="refs/heads/plan")
+    desk.take(desk.terms().events([chosen]))
+    desk.does(decide_tasks.submit_for_audit(task_id="A"))
+    desk.does(
+        decide_tasks.pass_audit(
+            task_id="A", agent_id="x", evidence_summary="green", no_commits=True
+        )
+    )
+    assert "B" in decide_tasks.tasks_apart(desk.state)
+    landed = partial(
+        TaskLanded,
+        task_id="A",
+        target="refs/heads/plan",
+        tip=HEAD,
+        commit_sha=HEAD,
+        kept_ref=None,
+        mode="squash",
+    )
+    desk.take(desk.terms().events([landed]))
+    assert decide_tasks.tasks_apart(desk.state) == {}
+
+
+def test_two_tasks_that_begun_before_they_were_kept_apart_do_not_wait_for_each_other() -> None:
+    desk = Desk()
+    desk.does(plan(task("A"), task("B")))
+    for name in ("A", "B"):
+        desk.does(decide_tasks.dispatch_developer(task_id=name, agent_id=f"dev-{name}"))
+    desk.does(plan(touching("A", "src/"), touching("B", "src/")))
+    for name in ("A", "B"):
+        desk.does(decide_agents.crash_agent(agent_id=f"dev-{name}"))
+    assert desk.state.in_progress_tasks == ()
+    assert desk.tick() == ["developer_dispatched"]
 
 
 @pytest.mark.parametrize("take", [lambda log: log * 2, lambda log: [e for e in log for _ in "ab"]])
@@ -793,11 +941,12 @@ def test_whoever_is_to_start_is_told_what_it_is_about() -> None:
     desk = Desk()
     desk.does(plan(task("A", title="Write the migration")))
     desk.does(decide_tasks.dispatch_developer(task_id="A", agent_id="dev", to_start=True))
+    assert [one.text for one in desk.state.outbox] == ["Write the migration"]
     desk.does(
         decide_tasks.submit_for_audit(task_id="A"),
         decide_agents.dispatch_agent(task_id="A", agent_id="aud", to_start=True),
     )
-    assert [one.text for one in desk.state.outbox] == ["Write the migration"] * 2
+    assert [one.text for one in desk.state.outbox] == ["Write the migration"]
 
 
 def test_what_blocks_a_task() -> None:
@@ -810,7 +959,9 @@ def test_what_blocks_a_task() -> None:
         desk.does(
             decide_tasks.dispatch_developer(task_id=name, agent_id="dev"),
             decide_tasks.submit_for_audit(task_id=name),
-            decide_tasks.pass_audit(task_id=name, agent_id="aud"),
+            decide_tasks.pass_audit(
+                task_id=name, agent_id="aud", evidence_summary="green", no_commits=True
+            ),
         )
     desk.does(plan(*tasks))
     assert desk.state.blocked_tasks == {"C": ("B",)}

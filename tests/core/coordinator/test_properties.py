@@ -58,13 +58,15 @@ def requests(random: Random, state: Coordinator) -> list[Any]:
     question = one(q.question_id for q in state.pending_divine_questions)
     repairing = [a for a, known in state.active_agents.items() if known.type == "remediation"]
     support = random.choice(["db-expert", "other"])
-    lose = random.choice([decide_agents.time_out_agent, decide_agents.crash_agent])
+    lose: Any = random.choice([decide_agents.time_out_agent, decide_agents.crash_agent])
     sure: Any = random.choice(["HIGH", "MEDIUM", "LOW"])
     return [
         decide_tasks.dispatch_developer(task_id=free, agent_id=agent),
         decide_tasks.submit_for_audit(task_id=one(state.active_developers.values())),
         decide_agents.dispatch_agent(task_id=ready, agent_id=agent),
-        decide_tasks.pass_audit(task_id=ready, agent_id=auditor),
+        decide_tasks.pass_audit(
+            task_id=ready, agent_id=auditor, evidence_summary="green", no_commits=True
+        ),
         decide_tasks.fail_audit(task_id=ready, agent_id=auditor),
         decide_tasks.block_audit(task_id=ready, agent_id=auditor, issue="red"),
         decide_agents.dispatch_remediation(
@@ -95,6 +97,9 @@ def requests(random: Random, state: Coordinator) -> list[Any]:
         ),
         decide_agents.complete_agent(agent_id=one(repairing, state.active_agents)),
         lose(agent_id=active),
+        decide_agents.start_agent(agent_id=one([active], [run]), incarnation=2),
+        decide_agents.pause_agent(agent_id=one([active], [run]), because="limited"),
+        decide_agents.request_checkpoints(words=((active, "half"),)),
         random.choice(PLANS),
     ]
 

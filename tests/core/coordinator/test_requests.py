@@ -8,7 +8,12 @@ from guard.core.coordinator.decide import REQUESTS
 from guard.core.coordinator.task_events import CoordinatorEvent
 
 EVENTS = {event.model_fields["type"].default: event for event in get_args(CoordinatorEvent)}
-NOT_RECORDED = {("agent_timeout", "reason")}
+NOT_RECORDED = {
+    ("agent_timeout", "reason"),
+    ("task_complete", "no_commits"),
+    ("checkpoint_requested", "words"),
+    ("agent_paused", "retry_at"),
+}
 ADDED_IF_LEFT_OUT = {
     ("remediation_dispatched", "issue"),
     ("developer_ready_for_audit", "agent_id"),

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from guard.core.base.fields import is_id
+from guard.core.base.text import is_id
 from guard.core.plan.model import Plan
 from guard.core.plan.parse import MOST_BYTES, PlanProblem, read_plan
 from guard.core.plan.task_ids import make_id
@@ -34,6 +34,61 @@ def test_a_task_with_everything() -> None:
     assert (first.id, first.name, first.title, first.ticked) == ("1-1", "1.1", "Set up", True)
     assert (second.id, second.name, second.title) == ("The-API", "The API", "Add it (v2)")
     assert (second.depends, second.priority, second.ticked) == (("1-1",), -7, False)
+
+
+@pytest.mark.parametrize(
+    ("text", "name"),
+    [
+        (
+            """
+- [ ] A: Add it (v2) (depends: none; touches: src/api/**, ./docs/,; tests: may  change)
+- [ ] B: b (touches: *.lock)
+- [ ] C: c (tests: may change)
+- [ ] D: d (tests: all)
+""",
+            "plan.md",
+        ),
+        (
+            json.dumps(
+                {
+                    "tasks": [
+                        {
+                            "id": "A",
+                            "title": "Add it (v2)",
+                            "touches": ["src/api/**", "./docs/"],
+                            "tests": "may change",
+                        },
+                        {"id": "B", "touches": ["*.lock"]},
+                        {"id": "C", "tests": "may change"},
+                        {"id": "D", "title": "d (tests: all)"},
+                    ]
+                }
+            ),
+            "plan.json",
+        ),
+    ],
+    ids=["markdown", "JSON"],
+)
+def test_a_task_says_which_files_it_touches_and_whether_its_tests_may_change(
+    text: str, name: str
+) -> None:
+    found = read_plan(text, name).tasks
+    assert found[0].title == "Add it (v2)"
+    assert [task.touches for task in found] == [("src/api/**", "./docs/"), ("*.lock",), (), ()]
+    assert [task.may_change_tests for task in found] == [True, False, True, False]
+    assert found[3].title == "d (tests: all)"
+
+
+@pytest.mark.parametrize(
+    ("bracket", "problem"),
+    [
+        ("touches: ../x", 'line 1: "../x" is no path in the repository'),
+        ("tests: may fail", 'line 1: tests: "may fail" is not "may change"'),
+        ("touches: a; touches: b", 'line 1: a second "touches" in the bracket'),
+    ],
+)
+def test_what_is_wrong_with_files_and_tests_of_a_task(bracket: str, problem: str) -> None:
+    assert problems(f"- [ ] A: a ({bracket})\n") == (problem,)
 
 
 MARKDOWN: dict[str, tuple[str, dict[str, tuple[str, ...]]]] = {
@@ -117,7 +172,7 @@ BROKEN = {
     ),
     "a word that is not known": (
         "- [ ] A: a (depends: none; owner: B)\n",
-        ['line 1: neither depends nor priority: "owner" in the bracket'],
+        ['line 1: none of depends, priority, touches, tests: "owner" in the bracket'],
     ),
     "a word twice": (
         "- [ ] A: a (priority: 1; priority: 2)\n",
@@ -125,7 +180,7 @@ BROKEN = {
     ),
     "a bracket in the middle": (
         "- [ ] A: a (depends: B) soon\n",
-        ["line 1: the bracket with depends or priority does not end the line"],
+        ["line 1: the bracket with depends, priority or touches does not end the line"],
     ),
     "all at once": (
         "- [ ] A: a (depends: X)\n- [ ] B: b (priority: y)\n- [ ] A: c\n",

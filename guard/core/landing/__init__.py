@@ -1,0 +1,1 @@
+"""What landing decides: messages of commits, the plan's boxes, and the report."""

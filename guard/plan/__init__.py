@@ -1,0 +1,1 @@
+"""The plan worked off: prompts, work trees, agents, audits, and what lands."""

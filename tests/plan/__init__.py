@@ -1,0 +1,1 @@
+"""What agents of a plan are told."""
