@@ -15,7 +15,10 @@ from guard.core.breaker.record import CAUSES
 from guard.core.check.events import CheckMade
 from guard.core.iteration.events import IterationEnded, IterationStarted, RunStarted, Status
 from guard.core.log.events import BaseEvent
+from guard.core.metrics.groups import Grouping, UsageGroups
 from guard.core.metrics.report import MetricsReport, MetricTarget
+from guard.core.prove.events import ProofMade
+from guard.core.prove.report import ProofResult
 from guard.core.rescue.events import RescueMade
 
 FALSE_ABORTS_BELOW = 0.05
@@ -40,18 +43,25 @@ class _Abort:
 class Metrics:
     """The figures while they are being counted."""
 
+    by: Grouping | None = None
+    """How to group what was used."""
     since: datetime | None = None
     until: datetime | None = None
     _counts: Counter[str] = field(default_factory=Counter)
     _statuses: Counter[str] = field(default_factory=Counter)
     _openings: Counter[str] = field(default_factory=Counter)
+    _proofs: Counter[str] = field(default_factory=Counter)
     _cost: float | None = None
     _last_checks: dict[str, CheckMade] = field(default_factory=dict)
     """The newest check of each work tree."""
     _aborts: dict[_Key, _Abort] = field(default_factory=dict)
     _open: set[str] = field(default_factory=set)
 
+    def __post_init__(self) -> None:
+        self._groups = UsageGroups(self.by)
+
     def feed(self, event: BaseEvent) -> None:
+        self._groups.feed(event)
         self.since = self.since or event.at
         self.until = event.at
         match event:
@@ -67,6 +77,8 @@ class Metrics:
                 self._counts["rescues"] += 1
                 self._counts["rescues_with_commits"] += bool(event.commits)
                 self._counts["rescued_commits"] += len(event.commits)
+            case ProofMade():
+                self._proofs[event.result] += 1
             case BreakerOpened() | BreakerClosed() | TrialClaimed():
                 self._breaker(event)
             case _:
@@ -108,6 +120,7 @@ class Metrics:
         false = sum(abort.is_false for abort in self._aborts.values())
         false_abort_rate = _rate(false, count["aborts"])
         probes = _rate(count["probes"], count["checked_iterations"])
+        usage, groups = self._groups.finish()
         return MetricsReport(
             since=self.since,
             until=self.until,
@@ -130,11 +143,15 @@ class Metrics:
             rescues=count["rescues"],
             rescues_with_commits=count["rescues_with_commits"],
             rescued_commits=count["rescued_commits"],
+            proofs={result: self._proofs[result] for result in get_args(ProofResult)},
             breaker_openings=dict(sorted(self._openings.items())),
             breaker_trials=count["trials"],
             open_breakers=len(self._open),
             aborts=count["aborts"],
             false_aborts=false,
+            usage=usage,
+            by=self.by,
+            groups=groups,
         )
 
 

@@ -7,7 +7,10 @@ from pydantic import Field
 
 from guard.core.base.fields import Count, Frozen, Instant, Line, Report
 from guard.core.base.text import escape
+from guard.core.cost.usage import Usage
 from guard.core.iteration.events import Status
+from guard.core.metrics.groups import Grouping, UsageGroup
+from guard.core.prove.report import ProofResult
 
 Share = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
 Amount = Annotated[float, Field(ge=0, allow_inf_nan=False)]
@@ -45,6 +48,8 @@ class MetricsReport(Report):
     rescues: Count
     rescues_with_commits: Count
     rescued_commits: Count
+    proofs: dict[ProofResult, Count]
+    """Proofs made, by result."""
     breaker_openings: dict[Line, Count]
     """How often a breaker opened, by its reason."""
     breaker_trials: Count
@@ -53,6 +58,11 @@ class MetricsReport(Report):
     """Breakers that opened because of what iterations did."""
     false_aborts: Count
     """Aborts at which something was still alive."""
+    usage: Usage
+    """What all iterations used together."""
+    by: Grouping | None
+    groups: tuple[UsageGroup, ...]
+    """The same by run, task, agent, day or model; empty unless asked for."""
 
 
 Sample = tuple[str, float | None]
@@ -73,10 +83,13 @@ def _families(report: MetricsReport) -> Iterator[Family]:
     yield _counter("probes", "Probes sent to agents' sessions.", report.probes)
     if report.probe_cost_usd is not None:
         yield _counter("probe_cost_usd", "Dollars that probes cost.", report.probe_cost_usd)
+    yield from _usage_families(report.usage)
     failed = report.rescues - report.rescues_with_commits
     rescues = {"commits": report.rescues_with_commits, "no_commits": failed}
     yield _labelled_counter("rescues", "Rescues of uncommitted work, by result.", "result", rescues)
     yield _counter("rescued_commits", "Commits made by rescues.", report.rescued_commits)
+    proofs = {str(result): count for result, count in report.proofs.items()}
+    yield _labelled_counter("proofs", "Proofs made, by result.", "result", proofs)
     openings = dict(report.breaker_openings)
     yield _labelled_counter("breaker_openings", "Breakers opened, by reason.", "reason", openings)
     yield _counter("breaker_trials", "Trials claimed of open breakers.", report.breaker_trials)
@@ -95,6 +108,27 @@ def _families(report: MetricsReport) -> Iterator[Family]:
         report.average_probes_per_iteration,
     )
     yield _gauge("timeout_ratio", "Iterations that ended as a stall.", report.timeout_rate)
+
+
+def _usage_families(usage: Usage) -> Iterator[Family]:
+    costs: list[Sample] = [
+        (f'{{model="{_escape(each.model or "")}",basis="{usage.cost_basis}"}}', each.cost_usd)
+        for each in usage.by_model
+        if each.cost_usd is not None
+    ]
+    if costs:
+        yield ("guard_cost_usd_total", "counter", "Dollars that iterations cost, by model.", costs)
+    tokens: list[Sample] = [
+        (f'{{model="{_escape(each.model or "")}",kind="{kind}"}}', count)
+        for each in usage.by_model
+        for kind, count in (
+            ("input", each.input_tokens),
+            ("cached", each.cached_tokens),
+            ("output", each.output_tokens),
+        )
+    ]
+    if tokens:
+        yield ("guard_tokens_total", "counter", "Tokens that iterations used, by model.", tokens)
 
 
 def _counter(name: str, about: str, value: float) -> Family:

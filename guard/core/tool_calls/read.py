@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
-from guard.core.base.agent_json import Event, part_of, parts_of, text_of
+from guard.core.base.agent_json import Event, part_of, parts_of, text_of, word_in
 
 MOST_OUTPUT = 16 * 1024
 """So much of a result is kept, from its end."""
@@ -19,6 +19,16 @@ _EXIT = re.compile(
     r"(?:\AExit code|^Exit Code:|\(exit code|exited with code|<shellId: \w+ completed with exit code) ?(-?\d{1,3})\b",
     re.MULTILINE,
 )
+_MEASURED = re.compile(
+    r"\b(?:in|took|time:?|duration:?|elapsed:?|real|user|sys|transform|setup|collect|tests|environment|prepare|import)"
+    r"\s{1,9}[\d.:]{1,12}\s?(?:ms|m|s|sec(?:onds)?)\b[\d.s]{0,8}"
+    r"|\A(?:ok|FAIL)\s{1,9}\S{1,200}\s{1,9}[\d.]{1,12}s\b|\([\d.]{1,12}\s?m?s(?:,[\d.\s]{1,12}s \w{1,9})?\)"
+    r"|\bTime:\s{1,9}[\d:.]{1,12}\b|\b(?:start|finished) at:?\s{1,9}[\dT:.+-]{5,40}Z?"
+    r"|\bProcess Group PGID: \d{1,9}|<shellId: \d{1,9} ",
+    re.IGNORECASE,
+)
+"""What differs when the same command runs again: the times that a test runner measured, and the number of the process."""
+_LONGEST_MEASURED = 4096
 _EDITS = frozenset(
     [
         "edit",
@@ -37,7 +47,16 @@ _EDITS = frozenset(
         "file_change",
     ]
 )
-_PATHS = ("file_path", "filePath", "path", "absolute_path", "notebook_path")
+_PATHS = ("file_path", "filePath", "path", "absolute_path", "relative_path", "notebook_path")
+
+
+class BegunCall(NamedTuple):
+    """A tool call whose result is not there yet."""
+
+    tool: str
+    input: Mapping[str, Any]
+    lane: str
+    """Who makes the call: empty for the session's own agent, else the id of one of its subagents."""
 
 
 class ToolCall(NamedTuple):
@@ -71,78 +90,136 @@ class ToolCall(NamedTuple):
         return next((text for name in _PATHS if (text := text_of(self.input.get(name)))), "")
 
 
+class EndedCall(NamedTuple):
+    """A tool call with its result as the event has it; what that means is found out when it is asked for."""
+
+    name: str
+    begun: BegunCall
+    result: object
+    failed: bool
+    exit_code: int | None = None
+    tells_exit: bool = False
+    """Whether the call fails if the program that it runs does."""
+
+    def read(self) -> ToolCall:
+        output, code = _text_in(self.result), self.exit_code
+        code = _exit_in(output) if code is None else code
+        if code is None and self.tells_exit and not self.failed:
+            code = 0
+        tool, given, _ = self.begun
+        return _call(self.name, tool, given, output, code, failed=self.failed)
+
+    def has_same_result(self, other: "EndedCall") -> bool:
+        """Compare the results; the times that a test runner measured do not count."""
+        return _is_same_result(self.result, other.result)
+
+
 class ToolCallReader:
     """Reads the events of one session in their order, and yields each call when its result is there."""
 
     def __init__(self) -> None:
-        self._pending: dict[str, tuple[str, Mapping[str, Any]]] = {}
+        self._pending: dict[str, BegunCall] = {}
 
     @staticmethod
     def is_wanted(line: bytes) -> bool:
         """Tell whether a line of a stream may have to be read."""
         return _WORDS.search(line) is not None
 
+    @property
+    def has_several(self) -> bool:
+        """Tell whether more than one call has begun and not ended."""
+        return len(self._pending) > 1
+
+    def find_begun(self, call: str) -> BegunCall | None:
+        return self._pending.get(call)
+
+    def begin(self, call: str, begun: BegunCall) -> None:
+        while len(self._pending) >= _MOST_PENDING:
+            del self._pending[next(iter(self._pending))]
+        self._pending[call] = begun
+
+    def drop_begun(self, call: str) -> None:
+        """Forget a call whose result is not read."""
+        self._pending.pop(call, None)
+
     def read(self, event: Event) -> Iterator[ToolCall]:
+        return (ended.read() for ended in self.end_calls(event))
+
+    def end_calls(self, event: Event) -> Iterator[EndedCall]:
+        """Yield the calls that end with this event, without looking at their results."""
         match event.get("type"):
             case "assistant" | "user":
                 yield from self._read_blocks(event)
             case "system" if event.get("subtype") == "task_notification":
-                yield from self._end(event.get("tool_use_id"), text_of(event.get("summary")), {})
+                yield from self._end(event.get("tool_use_id"), event.get("summary"))
             case "item.completed":
                 yield from _codex_call(part_of(event, "item"))
             case "tool_use" if "part" in event:
-                yield from _opencode_call(part_of(event, "part"))
+                yield from _opencode_call(part_of(event, "part"), lane_of(event))
             case "tool_use":
-                self._begin(event.get("tool_id"), event.get("tool_name"), event.get("parameters"))
+                name, tool, given = map(event.get, ("tool_id", "tool_name", "parameters"))
+                self._begin(name, tool, given)
             case "tool_result":
-                failed = {"failed": event.get("status") not in ("success", None)}
-                yield from self._end(event.get("tool_id"), text_of(event.get("output")), failed)
-            case "tool.execution_start":
-                data = part_of(event, "data")
-                self._begin(data.get("toolCallId"), data.get("toolName"), data.get("arguments"))
-            case "tool.execution_complete":
-                yield from self._read_copilot(part_of(event, "data"))
+                result = event.get("output", event.get("error"))
+                failed = event.get("status") not in ("success", None)
+                yield from self._end(event.get("tool_id"), result, failed=failed)
+            case "assistant.message" | "tool.execution_start" | "tool.execution_complete":
+                yield from self._read_copilot(event)
 
-    def _read_blocks(self, event: Event) -> Iterator[ToolCall]:
+    def _read_blocks(self, event: Event) -> Iterator[EndedCall]:
         # Claude Code and Qwen Code.
         for block in parts_of(part_of(event, "message"), "content"):
-            if block.get("type") == "tool_use":
-                self._begin(block.get("id"), block.get("name"), block.get("input"))
-            elif block.get("type") == "tool_result":
-                name, output = block.get("tool_use_id"), _text_in(block.get("content"))
-                if not self._is_in_background(name):
-                    failed = block.get("is_error") is True
-                    yield from self._end(name, output, {"failed": failed, "tells": True})
+            kind = block.get("type")
+            if kind == "tool_use":
+                self._begin(block.get("id"), block.get("name"), block.get("input"), lane_of(event))
+            elif kind == "tool_result" and not self._is_in_background(block.get("tool_use_id")):
+                failed = block.get("is_error") is True
+                name, result = block.get("tool_use_id"), block.get("content")
+                yield from self._end(name, result, failed=failed, tells=True)
 
     def _is_in_background(self, name: object) -> bool:
         # Its result says only that it has begun; a notification tells how it ended.
-        _, given = self._pending.get(str(name), ("", {}))
-        return given.get("run_in_background") is True
+        begun = self._pending.get(str(name))
+        return begun is not None and begun.input.get("run_in_background") is True
 
-    def _read_copilot(self, data: Event) -> Iterator[ToolCall]:
-        shell = part_of(data, "shellExecution").get("exitCode")
-        given: dict[str, Any] = {"failed": data.get("success") is False}
-        if isinstance(shell, int):
-            given["exit_code"] = shell
-        yield from self._end(
-            data.get("toolCallId"), text_of(part_of(data, "result").get("content")), given
-        )
-
-    def _begin(self, name: object, tool: object, given: object) -> None:
-        if isinstance(name, str) and isinstance(tool, str):
-            while len(self._pending) >= _MOST_PENDING:
-                del self._pending[next(iter(self._pending))]
-            self._pending[name] = tool, given if isinstance(given, dict) else {}
-
-    def _end(self, name: object, output: str, given: Mapping[str, Any]) -> Iterator[ToolCall]:
-        found = self._pending.pop(name, None) if isinstance(name, str) else None
-        if found is None:
+    def _read_copilot(self, event: Event) -> Iterator[EndedCall]:
+        data, lane = part_of(event, "data"), lane_of(event)
+        for request in parts_of(data, "toolRequests"):
+            name, tool, asked = map(request.get, ("toolCallId", "name", "arguments"))
+            self._begin(name, tool, asked, lane)
+        if event.get("type") == "tool.execution_start":
+            name, tool, asked = map(data.get, ("toolCallId", "toolName", "arguments"))
+            self._begin(name, tool, asked, lane)
+        if event.get("type") != "tool.execution_complete":
             return
-        failed = given.get("failed") is True
-        code = given.get("exit_code", _exit_in(output))
-        if code is None and given.get("tells") and not failed:
-            code = 0  # These tools fail if the program does.
-        yield _call(str(name), *found, output, code, failed=failed)
+        code = part_of(data, "shellExecution").get("exitCode")
+        result = part_of(data, "result").get("content") or part_of(data, "error").get("message")
+        failed = data.get("success") is False
+        yield from self._end(data.get("toolCallId"), result, failed=failed, code=code)
+
+    def _begin(self, name: object, tool: object, given: object, lane: str = "") -> None:
+        if isinstance(name, str) and isinstance(tool, str):
+            self.begin(name, BegunCall(tool, given if isinstance(given, dict) else {}, lane))
+
+    def _end(
+        self,
+        name: object,
+        result: object,
+        *,
+        failed: bool = False,
+        code: object = None,
+        tells: bool = False,
+    ) -> Iterator[EndedCall]:
+        found = self._pending.pop(name, None) if isinstance(name, str) else None
+        if found is not None:
+            code = code if isinstance(code, int) else None
+            yield EndedCall(str(name), found, result, failed, code, tells)
+
+
+def lane_of(event: Event) -> str:
+    """Return the subagent whose event this is; empty for the session's own agent."""
+    lane = event.get("parent_tool_use_id") or event.get("sessionID")
+    return word_in(lane or part_of(event, "data").get("parentToolCallId"))
 
 
 def read_hook(document: Mapping[str, Any]) -> ToolCall | None:
@@ -176,39 +253,41 @@ def read_hook(document: Mapping[str, Any]) -> ToolCall | None:
     return _call(name, tool, given if isinstance(given, dict) else {}, output, code, failed=failed)
 
 
-def _codex_call(item: Event) -> Iterator[ToolCall]:
+def end_hook_call(document: Mapping[str, Any], lane: str) -> EndedCall | None:
+    """Return the call that a hook after a tool call reports, as an ended call of that lane."""
+    call = read_hook(document)
+    if call is None:
+        return None
+    begun = BegunCall(call.tool, call.input, lane)
+    return EndedCall(call.call, begun, call.output, call.failed, call.exit_code)
+
+
+def _codex_call(item: Event) -> Iterator[EndedCall]:
     name, kind, code = text_of(item.get("id")), text_of(item.get("type")), item.get("exit_code")
     failed = item.get("status") == "failed"
     if kind == "command_execution":
-        given, output = (
-            {"command": text_of(item.get("command"))},
-            text_of(item.get("aggregated_output")),
-        )
-        yield _call(
-            name, "shell", given, output, code if isinstance(code, int) else None, failed=failed
-        )
+        begun = BegunCall("shell", {"command": text_of(item.get("command"))}, "")
+        code = code if isinstance(code, int) else None
+        yield EndedCall(name, begun, item.get("aggregated_output"), failed, code)
     elif kind == "file_change":
         for change in parts_of(item, "changes"):
-            yield _call(name, kind, {"path": text_of(change.get("path"))}, "", None, failed=failed)
+            begun = BegunCall(kind, {"path": text_of(change.get("path"))}, "")
+            yield EndedCall(name, begun, "", failed)
     elif kind == "mcp_tool_call":
-        output = _text_in(part_of(item, "result").get("content"))
-        yield _call(
-            name, text_of(item.get("tool")), part_of(item, "arguments"), output, None, failed=failed
-        )
+        result = part_of(item, "result").get("content") or part_of(item, "error").get("message")
+        begun = BegunCall(text_of(item.get("tool")), part_of(item, "arguments"), "")
+        yield EndedCall(name, begun, result, failed)
 
 
-def _opencode_call(part: Event) -> Iterator[ToolCall]:
+def _opencode_call(part: Event, lane: str) -> Iterator[EndedCall]:
     state = part_of(part, "state")
     if state.get("status") not in ("completed", "error"):
         return
-    output = text_of(state.get("output")) or text_of(state.get("error"))
     code = part_of(state, "metadata").get("exit")
-    code = code if isinstance(code, int) else _exit_in(output)
-    failed = state.get("status") == "error"
-    tool = text_of(part.get("tool"))
-    yield _call(
-        text_of(part.get("callID")), tool, part_of(state, "input"), output, code, failed=failed
-    )
+    begun = BegunCall(text_of(part.get("tool")), part_of(state, "input"), lane)
+    result, failed = state.get("output") or state.get("error"), state.get("status") == "error"
+    code = code if isinstance(code, int) else None
+    yield EndedCall(text_of(part.get("callID")), begun, result, failed, code)
 
 
 def _call(
@@ -217,12 +296,39 @@ def _call(
     return ToolCall(name, tool, given, output[-MOST_OUTPUT:], code, failed or bool(code))
 
 
+def _is_same_result(one: object, other: object) -> bool:
+    if one == other:
+        return True
+    if isinstance(one, list) and isinstance(other, list):
+        return len(one) == len(other) and all(map(_is_same_result, one, other))
+    if isinstance(one, Mapping) and isinstance(other, Mapping):
+        one, other = one.get("text"), other.get("text")
+    if not (isinstance(one, str) and isinstance(other, str)):
+        return False
+    return all(map(_is_same_line, *_split_evenly(one, other)))
+
+
+def _split_evenly(one: str, other: str) -> tuple[list[str], list[str]]:
+    lines, others = one.split("\n"), other.split("\n")
+    return (lines, others) if len(lines) == len(others) else ([one], [""])
+
+
+def _is_same_line(one: str, other: str) -> bool:
+    if one == other:
+        return True
+    if len(one) > _LONGEST_MEASURED or len(other) > _LONGEST_MEASURED:
+        return False
+    return _MEASURED.sub("", one) == _MEASURED.sub("", other)
+
+
 def _exit_in(output: str) -> int | None:
+    if "xit" not in output:
+        return None
     found = _EXIT.search(output[:MOST_OUTPUT]) or _EXIT.search(output[-MOST_OUTPUT:])
     return int(found[1]) if found else None
 
 
 def _text_in(content: object) -> str:
     if isinstance(content, list):
-        return "\n".join(text_of(part.get("text")) for part in content if isinstance(part, dict))
-    return text_of(content)
+        return "\n".join(_text_in(part.get("text")) for part in content if isinstance(part, dict))
+    return content if isinstance(content, str) else ""

@@ -16,6 +16,7 @@ from tests.support.metrics import (
     ended,
     families,
     opened,
+    proof_made,
     rescued,
 )
 
@@ -75,7 +76,7 @@ ABORTS: dict[str, tuple[list[BaseEvent], tuple[int, int]]] = {
     ),
     "every reason that iterations have": (
         [opened(n, reason) for n, reason in enumerate(CAUSES, 1)],
-        (4, 0),
+        (len(CAUSES), 0),
     ),
     "tripped by hand": ([checked(alive=1), opened(None, "tripped", run=None)], (0, 0)),
     "recorded by a loop of one's own": ([checked(alive=1), opened(None, run=None)], (1, 0)),
@@ -136,7 +137,7 @@ def test_time_outs_are_counted_among_the_iterations_that_ended() -> None:
         "timeout": 2,
         "limited": 1,
     }
-    assert len(report.iterations_by_status) == 8
+    assert len(report.iterations_by_status) == 9
 
 
 def test_rescues_succeed_when_they_make_commits() -> None:
@@ -180,6 +181,22 @@ def test_reasons_given_by_hand_are_listed_up_to_a_number() -> None:
     report = counted(*(opened(None, f"word {n}", run=None) for n in range(100)))
     assert sum(report.breaker_openings.values()) == 100
     assert (len(report.breaker_openings), report.breaker_openings["other"]) == (21, 80)
+
+
+def test_proofs_are_counted_by_result() -> None:
+    report = counted(
+        proof_made("proven"),
+        proof_made("refuted"),
+        proof_made("refuted", worktree="w2"),
+        proof_made("review", run=None),
+        proof_made("unverifiable"),
+    )
+    expected = {"proven": 1, "refuted": 2, "review": 1, "unverifiable": 1}
+    assert report.proofs == expected
+    kind, samples = families(prometheus_text(report))["guard_proofs_total"]
+    assert kind == "counter"
+    assert samples == {f'{{result="{name}"}}': str(n) for name, n in expected.items()}
+    assert set(counted().proofs.values()) == {0}
 
 
 def test_prometheus_reads_counters_gauges_and_what_there_is_no_figure_for() -> None:

@@ -1,0 +1,1 @@
+"""Decide which notices a person gets, and what they say."""
