@@ -1,0 +1,1 @@
+"""Show one iteration to people."""

@@ -1,0 +1,1 @@
+"""Show runs in a browser while they go on."""

@@ -1,0 +1,1 @@
+"""Report what runs did, to people."""
