@@ -1,12 +1,21 @@
 """Keep the log and its views. One contract, `Store`; files are the default implementation."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
-from typing import Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from guard.core.log.events import BaseEvent
 from guard.core.log.record import START, LogEntry, Position
 from guard.core.log.view import Fold, ViewDocument, ViewKind
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    from guard.core.log.events import LogRestarted
+    from guard.core.log.reports import RebuildReport, VerifyReport
+    from guard.core.snapshots.snapshot import Anchor
+    from guard.store.transfer import LogLine
+    from guard.system.file_events import LogBell
 
 D = TypeVar("D", bound=ViewDocument)
 F = TypeVar("F", bound=Fold[Any])
@@ -14,6 +23,10 @@ F = TypeVar("F", bound=Fold[Any])
 
 class Change(Protocol):
     """A change under way: the workspace is ours until it ends."""
+
+    def refuse_damage(self) -> None:
+        """Raise StateProblem if a record in the part of the log that is written to is damaged; looked at once."""
+        ...
 
     def view(self, kind: ViewKind[D, Any], key: str = "") -> D | None:
         """Return the view as of now, events of this change included; None if no event ever touched it."""
@@ -24,7 +37,10 @@ class Change(Protocol):
         ...
 
     def recovery_reason(self, kind: ViewKind[Any, Any], key: str = "") -> str | None:
-        """Return why the view had to be folded again from the log; None if it had not."""
+        """Return why the view had to be folded again from the log; None if it had not.
+
+        `temp_file_exists` if a killed process left half of it behind, which is removed; the view itself is sound then.
+        """
         ...
 
     def find_event(self, event_id: str) -> BaseEvent | None:
@@ -32,7 +48,7 @@ class Change(Protocol):
         ...
 
     def append(self, *events: BaseEvent) -> Sequence[LogEntry]:
-        """Record the events, all or none; they are durable when this returns."""
+        """LogLine the events, all or none; they are durable when this returns."""
         ...
 
 
@@ -55,6 +71,86 @@ class Store(Protocol):
         """Return the newest part of the log, in order."""
         ...
 
-    def change(self) -> AbstractContextManager[Change]:
-        """Take the lock; the views are brought up to date when the change ends."""
+    def change(self, timeout: float | None = None) -> AbstractContextManager[Change]:
+        """Take the lock, waiting for so many seconds; the views are brought up to date when the change ends."""
         ...
+
+    def bell(self) -> "LogBell":
+        """Return what tells that the log has grown."""
+        ...
+
+    def exists(self) -> bool:
+        """Tell whether anything was ever kept here."""
+        ...
+
+    def refuse_lost_log(self) -> None:
+        """Raise if there is no log here, and something remembers one."""
+        ...
+
+    def has_state_of(self, worktree: str) -> bool:
+        """Tell whether there is a view of the work tree with this key."""
+        ...
+
+    def hold_lease(self, name: str, seconds: float) -> None:
+        """Hold the lease for so many seconds from now on, by a clock that all who share the store go by."""
+        ...
+
+    def has_lease(self, name: str) -> bool:
+        """Tell whether the lease is held now."""
+        ...
+
+    def end_lease(self, name: str) -> None:
+        """Give the lease back; without one nothing happens."""
+        ...
+
+
+class Upkeep(Protocol):
+    """Look after a store: check it, make its views again, move its log, and notice what an agent does to it."""
+
+    def verify(self, anchors: "Sequence[Anchor]" = ()) -> "VerifyReport":
+        """Check the whole log and every view, also against what snapshots remember of the log."""
+        ...
+
+    def rebuild(self) -> "RebuildReport":
+        """Make every view again from the log."""
+        ...
+
+    def salvage(self, now: "datetime", event_id: str) -> "RebuildReport":
+        """Go on without the damaged parts; everything that is given up is kept."""
+        ...
+
+    def restart(self, event: "LogRestarted") -> tuple[str, ...]:
+        """Begin a new log where the old one is gone; return the names under which what was left of it is kept."""
+        ...
+
+    def records(self) -> "Iterator[LogLine]":
+        """Yield every record of the log with its bytes, checked."""
+        ...
+
+    def import_lines(self, lines: Iterable[bytes]) -> int:
+        """Take a whole log over, all or nothing, where none is yet; return how many records it has."""
+        ...
+
+    def anchor(self) -> None:
+        """Have the witness remember the log up to the newest record that this store has seen."""
+        ...
+
+    def survey(self) -> None:
+        """Look at the state before an agent runs, to compare with later."""
+        ...
+
+    def compare_survey(self) -> None:
+        """Raise if state became such that guard does not trust it; have lost views made again."""
+        ...
+
+    def refuse_changed_log(self) -> None:
+        """Raise if a record of the log is another one than at the survey."""
+        ...
+
+    def refuse_lost_segments(self) -> None:
+        """Raise if a part of the log is missing."""
+        ...
+
+
+class WorkspaceStore(Store, Upkeep, Protocol):
+    """What a workspace keeps its records in."""

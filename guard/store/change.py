@@ -14,7 +14,7 @@ from guard.store.lock import LOCK, Lock
 from guard.store.log import LIVE, Log
 from guard.store.segments import BrokenLog
 from guard.store.views import Recent, ViewFiles, apply_to
-from guard.system.private_files import Folder
+from guard.system.private_files import Folder, UntrustedFolder
 
 D = TypeVar("D", bound=ViewDocument)
 F = TypeVar("F", bound=Fold[Any])
@@ -29,6 +29,8 @@ class StoreMemory:
     folds: dict[str, Fold[Any]] = field(default_factory=dict)
     unwritten: dict[str, int] = field(default_factory=dict)
     """Views that lag on disk, with the last record that touched each."""
+    is_checked: bool = False
+    """Whether the segment that is written to was found whole, record by record."""
     _pending: list[LogEntry] = field(default_factory=list)
     """Read or written, and not folded yet: the next reader of the view folds it."""
 
@@ -49,7 +51,7 @@ class StoreMemory:
             for path in touched_paths(entry.event):
                 self.unwritten[path] = entry.position.seq
                 if path in self.folds:
-                    apply_to(self.folds[path], entry)
+                    apply_to(self.folds[path], entry, path)
         self._pending.clear()
 
 
@@ -136,6 +138,11 @@ class FileChange:
             needles = {path: kinds[path].needles(kinds[path].key_in(path) or "") for path in lost}
             folds.update(self._files.fold_again(needles, self._recent))
 
+    def refuse_damage(self) -> None:
+        if not self._memory.is_checked:
+            self._log.check_links(self._log.live_start(), self.head)
+            self._memory.is_checked = True
+
     def view(self, kind: ViewKind[D, Any], key: str = "") -> D | None:
         fold = self.fold(kind, key)
         return fold.document() if fold.reached.seq else None
@@ -151,7 +158,9 @@ class FileChange:
 
     def recovery_reason(self, kind: ViewKind[Any, Any], key: str = "") -> str | None:
         self.fold(kind, key)
-        return self._files.recovered.get(kind.path(key))
+        path = kind.path(key)
+        has_leftover = self._files.discard_leftover(path)
+        return self._files.recovered.get(path) or ("temp_file_exists" if has_leftover else None)
 
     def find_event(self, event_id: str) -> BaseEvent | None:
         return self._log.find_by_id(event_id)
@@ -229,6 +238,9 @@ class FileChange:
             try:
                 fold = self.fold(kind, kind.key_in(path) or "")
                 self._files.write(path, fold.document())
+            except UntrustedFolder as error:
+                self._notice(f"{error.message}; guard goes by the log")
+                continue
             except (OSError, GuardError) as error:
                 self._notice(f"guard cannot write {path} ({error}); the log has everything")
                 continue

@@ -8,8 +8,8 @@ mark in the lock file says up to where all views on disk are known to be current
 
 import os
 import threading
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, nullcontext
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager, nullcontext, suppress
 from datetime import datetime
 from pathlib import Path
 from time import sleep
@@ -21,17 +21,20 @@ from guard.core.log.replay import touched_paths
 from guard.core.log.settings import StoreSettings
 from guard.core.log.view import ViewDocument, ViewKind
 from guard.core.snapshots.snapshot import Anchor
-from guard.errors import StoreUnavailable
+from guard.errors import GuardError, StoreUnavailable
 from guard.store.change import FileChange, StoreMemory
+from guard.store.leases import FileLeases
 from guard.store.lock import LOCK, Lock, hold_lock, read_mark
 from guard.store.log import LIVE, Log, LogGone
-from guard.store.segments import BrokenLog
+from guard.store.segments import BrokenLog, ReplacedLog
 from guard.store.views import Recent, ViewFiles
 from guard.system.private_files import Folder
 
 if TYPE_CHECKING:
     from guard.core.log.reports import RebuildReport, VerifyReport
     from guard.store.survey import Survey
+    from guard.store.transfer import LogLine
+    from guard.system.file_events import LogBell
 
 D = TypeVar("D", bound=ViewDocument)
 T = TypeVar("T")
@@ -83,6 +86,7 @@ class FileStore:
         self._witness = witness
         self._seen: Position | None = None
         """The newest record that this store has seen: the log must not become shorter than that."""
+        self._survey: Survey | None = None
         self._memory = StoreMemory()
         self._threads = threading.Lock()
 
@@ -115,6 +119,26 @@ class FileStore:
                     sleep(_READ_PAUSE)
                 else:
                     return
+
+    def bell(self) -> "LogBell":
+        from guard.system.file_events import FileBell
+
+        return FileBell(self.path / LIVE)
+
+    def exists(self) -> bool:
+        return os.path.lexists(self.path)
+
+    def has_state_of(self, worktree: str) -> bool:
+        return os.path.lexists(self.path / "worktrees.d" / worktree)
+
+    def hold_lease(self, name: str, seconds: float) -> None:
+        FileLeases(self.path).hold(name, seconds)
+
+    def has_lease(self, name: str) -> bool:
+        return FileLeases(self.path).is_held(name)
+
+    def end_lease(self, name: str) -> None:
+        FileLeases(self.path).end(name)
 
     def recent(self) -> list[LogEntry]:
         # The live segment is the newest part of the log, however long that is.
@@ -184,6 +208,25 @@ class FileStore:
             self._remember_anew(lock.mark())
         return report
 
+    def records(self) -> "Iterator[LogLine]":
+        with _open_folder(self.path) as folder:
+            self._refuse_lost_log(folder)
+            if folder is not None:
+                self._refuse_cut_log(folder)
+                yield from Log(folder).records()
+
+    def import_lines(self, lines: Iterable[bytes]) -> int:
+        from guard.store.import_log import import_lines
+        from guard.store.rebuild import rebuild
+
+        self.refuse_lost_log()
+        with self._hold_locks() as (folder, lock):
+            self._memory.forget()
+            count = import_lines(folder, lines)
+            rebuild(folder, lock)
+            self._remember_anew(lock.mark())
+        return count
+
     def restart(self, event: LogRestarted) -> tuple[str, ...]:
         """Begin a new log where the old one is gone; return the names under which what was left of it is kept."""
         from guard.store.rebuild import make_lockable, restart
@@ -231,17 +274,19 @@ class FileStore:
                 self.path, f"the segments before it end at record {end}, but it had {least}"
             )
 
-    def survey(self) -> "Survey":
-        """Look at every state file, to compare with later."""
+    def survey(self) -> None:
+        """Look at every state file before an agent runs, to compare with later."""
         from guard.store.survey import survey
 
-        with _open_folder(self.path) as folder:
-            return survey(folder) if folder is not None else {}
+        self._survey = self._read(survey)
 
-    def compare_survey(self, before: "Survey") -> None:
+    def compare_survey(self) -> None:
         """Raise if a state file became one that guard does not trust; have lost views made again by the next change."""
         from guard.store.survey import find_lost_views
 
+        before = self._survey
+        if before is None:
+            return
         with _open_folder(self.path) as folder:
             self._refuse_lost_log(folder)
             lost = find_lost_views(folder, before) if folder is not None else []
@@ -250,6 +295,27 @@ class FileStore:
             with self._hold_locks() as (_, lock):
                 lock.clear_mark()
                 self._memory.forget()
+
+    def refuse_changed_log(self) -> None:
+        """Raise if a record of the log is another one than at the survey; without a survey, nothing is read."""
+        from guard.store.survey import refuse_changed_log
+
+        before, known = self._survey, self._seen
+        if before is None or known is None:
+            return
+        try:
+            self._read(lambda folder: refuse_changed_log(folder, before, known))
+        except BrokenLog as error:
+            if error.file == LIVE and not isinstance(error, ReplacedLog):
+                self._clear_mark()
+            raise
+
+    def _clear_mark(self) -> None:
+        # Without the mark every later change reads the live segment from its beginning, and refuses it too. A log that is
+        # whole would pass then; there the mark is what tells.
+        with suppress(GuardError, OSError), self._hold_locks() as (_, lock):
+            lock.clear_mark()
+            self._memory.forget()
 
     def refuse_lost_segments(self) -> None:
         """Raise if a sealed segment is not there as a file with records in it."""
@@ -289,12 +355,12 @@ class FileStore:
         raise AssertionError("unreachable")
 
     @contextmanager
-    def change(self) -> Iterator[FileChange]:
+    def change(self, timeout: float | None = None) -> Iterator[FileChange]:
         # When the change ends the views are written, unless another process waits that will write them.
         if not os.path.lexists(self.path):
             self.refuse_lost_log()
         least = self._least_seq()  # Read before the log, which may grow meanwhile.
-        with self._hold_locks() as (folder, lock):
+        with self._hold_locks(timeout) as (folder, lock):
             if self._memory.head is None or not folder.exists(LIVE):
                 self._refuse_lost_log(folder)
             change = FileChange(folder, lock, self._memory, self._segment_max, self._notice, least)
@@ -311,15 +377,16 @@ class FileStore:
             (self._witness.renew if begins else self._witness.note)(head)
 
     @contextmanager
-    def _hold_locks(self) -> Iterator[tuple[Folder, Lock]]:
+    def _hold_locks(self, timeout: float | None = None) -> Iterator[tuple[Folder, Lock]]:
         # Threads that share a store wait for each other here: what it remembers is not theirs to change at once.
-        if not self._threads.acquire(timeout=self._lock_timeout):
+        timeout = self._lock_timeout if timeout is None else timeout
+        if not self._threads.acquire(timeout=timeout):
             raise StoreUnavailable(
-                f"another thread of this process has held {self.path} for {self._lock_timeout:g} s",
+                f"another thread of this process has held {self.path} for {timeout:g} s",
                 "wait until its change has ended",
             )
         try:
-            with Folder.make(self.path) as folder, hold_lock(folder, self._lock_timeout) as lock:
+            with Folder.make(self.path) as folder, hold_lock(folder, timeout) as lock:
                 yield folder, lock
         finally:
             self._threads.release()

@@ -6,11 +6,11 @@ that does not fit the chain is corruption, and reading stops there with the plac
 """
 
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from datetime import datetime
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, TypeVar, cast
 
 from guard import __version__
 from guard.core.log.events import BaseEvent, SegmentOpened
@@ -27,13 +27,17 @@ from guard.errors import StateProblem, StoreUnavailable
 from guard.store.segments import (
     BrokenLog,
     Chunk,
+    ReplacedLog,
+    link_chunk,
     parse_chunk,
     read_chunk,
     sealed_name,
     segment_number,
 )
+from guard.store.transfer import LogLine
 from guard.system.private_files import Folder, close, sync_data, write_all
 
+R = TypeVar("R")
 LIVE = "events.jsonl"
 _CHUNK_BYTES = 32 * 1024 * 1024
 _TAIL_BYTES = 1 << 16
@@ -142,12 +146,41 @@ class Log:
 
     def entries(self, after: Position = START) -> Iterator[LogEntry]:
         """Yield every record after this place, checked; a torn tail is passed over."""
+        return self._records(after, parse_chunk, lambda entry: entry.position)
+
+    def records(self) -> Iterator[LogLine]:
+        """Yield every record with its bytes, checked; a torn tail is passed over."""
+
+        def read(chunk: Chunk, at: Position) -> Iterator[LogLine]:
+            # Each line is one record, so that the two run side by side.
+            return map(LogLine, chunk.lines, parse_chunk(chunk, at))
+
+        return self._records(START, read, lambda record: record.entry.position)
+
+    def check_links(self, after: Position, known: Position) -> None:
+        """Raise `BrokenLog` if a record after this place was changed, or the one that is known is another one now."""
+        found = after
+        for found in self._records(after, link_chunk, lambda place: place):
+            if found.seq == known.seq and found.hash != known.hash:
+                name = LIVE if found.segment > self.last_sealed() else sealed_name(found.segment)
+                why = "it is not the record that was there before"
+                raise ReplacedLog(name, found.offset, found.seq, why)
+        if found.seq < known.seq:
+            why = f"the log ends before it, but guard remembers {known.seq}: records were cut off"
+            raise BrokenLog(LIVE, found.offset, found.seq + 1, why)
+
+    def _records(
+        self,
+        after: Position,
+        read: Callable[[Chunk, Position], Iterator[R]],
+        place: Callable[[R], Position],
+    ) -> Iterator[R]:
         at, size = after, _CHUNK_BYTES
         while (chunk := self._chunk(at, size)) is not None:
             begun = at
-            for entry in parse_chunk(chunk, at):
-                yield entry
-                at = entry.position
+            for record in read(chunk, at):
+                yield record
+                at = place(record)
             if chunk.ends and not chunk.sealed:
                 return
             if chunk.ends:

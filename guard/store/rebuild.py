@@ -104,7 +104,7 @@ def salvage(folder: Folder, lock: Lock, now: datetime, event_id: str) -> Rebuild
     Each step leaves a workspace that a second salvage can finish: copies are made before anything is replaced.
     """
     log = Log(folder)
-    _set_aside_damage(folder, log)
+    dropped = _set_aside_damage(folder, log)
     end, named = _end(log)
     aside = [name for name in folder.names() if _DAMAGED.fullmatch(name) and name not in named]
     aside += _set_aside_views(folder, end)
@@ -112,7 +112,9 @@ def salvage(folder: Folder, lock: Lock, now: datetime, event_id: str) -> Rebuild
     if aside:
         _record(folder, log, end, now, event_id, aside)
     report = rebuild(folder, lock)
-    return report.model_copy(update={"set_aside": (*aside, *report.set_aside)})
+    return report.model_copy(
+        update={"set_aside": (*aside, *report.set_aside), "dropped_records": dropped}
+    )
 
 
 def _end(log: Log) -> tuple[Position, set[str]]:
@@ -125,7 +127,8 @@ def _end(log: Log) -> tuple[Position, set[str]]:
     return log.after_sealed(end), named
 
 
-def _set_aside_damage(folder: Folder, log: Log) -> None:
+def _set_aside_damage(folder: Folder, log: Log) -> int:
+    """Return how many lines of the log are not among the records that stay."""
     for stray in log.strays():
         folder.set_aside(stray)
     try:
@@ -136,12 +139,14 @@ def _set_aside_damage(folder: Folder, log: Log) -> None:
             raise
         broken = error
     else:
-        return
+        return 0
     data = folder.read(broken.file)
+    dropped = _count_lines((data or b"")[broken.sound :])
     for name in _later_segments(folder, log, broken.file):
+        dropped += _count_lines(folder.read(name) or b"")
         folder.set_aside(name)
     if data is None:
-        return
+        return dropped
     folder.replace(folder.free_name(broken.file), data, durable=True)
     sound = data[: broken.sound]
     if sound:
@@ -149,6 +154,11 @@ def _set_aside_damage(folder: Folder, log: Log) -> None:
     else:
         folder.remove(broken.file)
         folder.sync()
+    return dropped
+
+
+def _count_lines(data: bytes) -> int:
+    return len(data.splitlines())
 
 
 def _later_segments(folder: Folder, log: Log, broken: str) -> list[str]:

@@ -5,7 +5,14 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from guard.core.log.events import SegmentOpened
-from guard.core.log.record import BadRecord, LogEntry, NewerRecord, Position, decode
+from guard.core.log.record import (
+    BadRecord,
+    LogEntry,
+    NewerRecord,
+    Position,
+    check_link,
+    decode,
+)
 from guard.errors import StateProblem
 from guard.system.private_files import read_from
 
@@ -33,6 +40,10 @@ class BrokenLog(StateProblem):
         super().__init__(f"{file}: record {seq} at byte {offset}: {why}", hint)
         self.file, self.offset, self.seq, self.why, self.newer = file, offset, seq, why, newer
         self.sound = offset if sound is None else sound
+
+
+class ReplacedLog(BrokenLog):
+    """The log is whole, and yet it is not the one that was there before."""
 
 
 def sealed_name(segment: int) -> str:
@@ -103,3 +114,21 @@ def parse_chunk(chunk: Chunk, at: Position) -> Iterator[LogEntry]:
         raise BrokenLog(
             name, offset, seq + 1, "a sealed segment ends in a torn record", sound=sound
         )
+
+
+def link_chunk(chunk: Chunk, at: Position) -> Iterator[Position]:
+    """Yield the place after each record, from its hashes alone: much faster than to parse it."""
+    segment, offset, seq, prev = at
+    for line in chunk.lines:
+        seq += 1
+        try:
+            prev = check_link(line, prev)
+        except BadRecord as error:
+            raise BrokenLog(chunk.name, offset, seq, str(error)) from None
+        offset += len(line) + 1
+        yield Position(segment, offset, seq, prev)
+    if chunk.ends and chunk.sealed and (chunk.tail or not offset):
+        why = (
+            "a sealed segment ends in a torn record" if offset else "a sealed segment has no record"
+        )
+        raise BrokenLog(chunk.name, offset, seq + 1, why)

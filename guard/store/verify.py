@@ -18,7 +18,7 @@ from guard.store.log import LIVE, Log
 from guard.store.segments import BrokenLog
 from guard.store.survey import survey
 from guard.store.views import ViewFiles
-from guard.system.private_files import Folder
+from guard.system.private_files import Folder, UntrustedFolder
 
 _REBUILD = "run `guard rebuild` to make it again from the log"
 _REPLACED = "find out which program replaced the log; guard says this until that snapshot is pruned"
@@ -75,12 +75,8 @@ class _Audit:
 
     def _files_on_disk(self) -> Iterator[tuple[str, type[ViewDocument]]]:
         for kind in view_kinds():
-            try:
-                paths = list(self._files.paths(kind))
-            except StateProblem as error:
-                self._find(kind.file.lstrip("/"), "", str(error), error.hint)
-                continue
-            yield from ((path, kind.document) for path in paths)
+            for path in self._files.paths(kind, only_trusted=True):
+                yield path, kind.document
         yield CHECKPOINT_PATH, Checkpoint
 
     def read_log(self) -> None:
@@ -162,12 +158,21 @@ class _Audit:
                 problem = f"is at record {seq}, but the log ends at {end}: records were cut off"
                 self._find(path, f"record {seq}", problem, _SALVAGE)
         settled = self._mark.seq if self._mark else 0
+        self._find_untrusted_folders()
         for path, fold in self._replay.folds.items():
             if path not in self._bytes and not self._is_found(path) and fold.reached.seq <= settled:
                 self._find(path, "", "is missing", _REBUILD)
             elif path in self._agreed and self._agreed[path] < fold.reached.seq <= settled:
                 problem = f"is an old copy: the log has changed it up to record {fold.reached.seq}"
                 self._find(path, f"record {self._agreed[path]}", problem, _REBUILD)
+
+    def _find_untrusted_folders(self) -> None:
+        for path in self._replay.folds:
+            try:
+                with self._folder.walk(path):
+                    continue
+            except UntrustedFolder as error:
+                self._find(path, "", error.message, error.hint)
 
     def _is_found(self, path: str) -> bool:
         return any(finding.file == path for finding in self._findings)

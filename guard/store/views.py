@@ -1,16 +1,18 @@
 """Read the view files of a workspace, catch them up from the log, and replace them.
 
 A view on disk is current up to the mark in the lock file, if there is one, or else up to its own place in the log. Where the
-file is missing, damaged or of an older format, the view is folded again from the whole log.
+file is missing, damaged or of an older format, the view is folded again from the whole log. So is a registry
+whose folder is not to be trusted: what stands in its place is neither read nor written, and the user is warned.
 """
 
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from itertools import chain
 from typing import Any, NamedTuple, TypeVar
 
-from guard.core.base.fields import is_id
+from guard.core.base.text import is_id
 from guard.core.log.record import START, LogEntry, Position
-from guard.core.log.replay import CHECKPOINT_PATH, Checkpoint, Replay, touched_paths
+from guard.core.log.replay import CHECKPOINT_PATH, Checkpoint, Replay, feed_fold, touched_paths
 from guard.core.log.view import (
     DamagedView,
     Fold,
@@ -23,7 +25,7 @@ from guard.core.log.view import (
 )
 from guard.errors import GuardError, StateProblem
 from guard.store.log import Log
-from guard.system.private_files import Folder
+from guard.system.private_files import Folder, UntrustedFolder
 
 D = TypeVar("D", bound=ViewDocument)
 
@@ -62,13 +64,13 @@ class ViewFiles:
             entries = self._log.entries(self._skip_to_mark(mark, kind.needles(key), start))
         for entry in entries:
             if path in touched_paths(entry.event):
-                apply_to(fold, entry)
+                apply_to(fold, entry, path)
         return fold
 
     def _own_document(self, kind: ViewKind[D, Any], key: str) -> D | None:
         """The document at the view's path, if it is really that view's and not a copy of another."""
         path = kind.path(key)
-        document = self._document(path, kind.document, is_summary=kind.is_summary)
+        document = self._document(path, kind.document, kind)
         if document is None or document.key() == key:
             return document
         self._note_recovery(path, "is a copy of another view", "state_file_of_another_view")
@@ -127,7 +129,8 @@ class ViewFiles:
 
     def keys(self, kind: ViewKind[Any, Any], recent: Iterable[str]) -> list[str]:
         """List the keys that have a view of this kind: on disk, in the sealed segments, or among these paths."""
-        paths = [*recent, *self.older_views(), *self.paths(kind)]
+        found = self.paths(kind, only_trusted=kind.goes_by_log)
+        paths = [*recent, *self.older_views(), *found]
         return sorted({key for path in paths if (key := kind.key_in(path)) is not None})
 
     def older_views(self) -> dict[str, int]:
@@ -156,8 +159,10 @@ class ViewFiles:
             kept = self._checkpoint = self._document(CHECKPOINT_PATH, Checkpoint)
         return kept if kept and kept.log.segment == last else None
 
-    def _document(self, path: str, document: type[D], *, is_summary: bool = False) -> D | None:
-        data = self._read_trusted(path) if is_summary else self.read(path)
+    def _document(
+        self, path: str, document: type[D], kind: ViewKind[D, Any] | None = None
+    ) -> D | None:
+        data = self._read_trusted(path, kind) if kind else self.read(path)
         if data is None:
             return None
         try:
@@ -176,39 +181,72 @@ class ViewFiles:
             self.recovered[path] = "state_file_damaged"
         return None
 
-    def _read_trusted(self, path: str) -> bytes | None:
-        # A link, a folder or another user's file may have taken its place; it is set aside when the view is written.
-        with self._folder.walk(path) as (folder, name):
-            try:
-                return folder.read(name) if folder else None
-            except StateProblem as error:
-                self._notice(f"{error.message}; guard folds it again from the log")
+    def _read_trusted(self, path: str, kind: ViewKind[D, Any]) -> bytes | None:
+        # What took the place of a summary is set aside when the view is written.
+        try:
+            with self._folder.walk(path) as (folder, name):
+                if kind.is_summary:
+                    return self._read_summary(folder, name, path)
+                return _read(folder, name)
+        except UntrustedFolder as error:
+            if not kind.goes_by_log:
+                raise
+            self._go_by_log(path, error)
+        return None
+
+    def _read_summary(self, folder: Folder | None, name: str, path: str) -> bytes | None:
+        # A link, a folder or another user's file may have taken its place.
+        try:
+            return _read(folder, name)
+        except StateProblem as error:
+            self._go_by_log(path, error)
+        return None
+
+    def _go_by_log(self, path: str, error: StateProblem) -> None:
+        self._notice(f"{error.message}; guard goes by the log")
         self._damaged.add(path)
         self.recovered[path] = "state_file_damaged"
-        return None
 
     def read(self, path: str) -> bytes | None:
         with self._folder.walk(path) as (folder, name):
-            return folder.read(name) if folder else None
+            return _read(folder, name)
 
-    def paths(self, kind: ViewKind[Any, Any]) -> Iterator[str]:
-        with self._folder.walk(f"{kind.folder}x") as (parent, _):
+    def paths(self, kind: ViewKind[Any, Any], *, only_trusted: bool = False) -> Iterator[str]:
+        passed_over = (UntrustedFolder,) if only_trusted else ()
+        names: list[str] = []
+        with suppress(*passed_over), self._folder.walk(f"{kind.folder}x") as (parent, _):
             names = [name for name in parent.names() if parent.is_folder(name)] if parent else []
         for key in ["", *filter(is_id, names)]:
-            with self._folder.walk(kind.path(key)) as (folder, name):
+            with suppress(*passed_over), self._folder.walk(kind.path(key)) as (folder, name):
                 if folder is not None and name and folder.exists(name):
                     yield kind.path(key)
 
     def seq(self, path: str, kind: ViewKind[Any, Any]) -> int | None:
         """Return the record that the file on disk has reached; 0 if there is no usable one, None if it must not be touched."""
         try:
-            document = self._document(path, kind.document)
+            document = self._document(path, kind.document, kind)
         except (OSError, GuardError):
             return None
         return document.seq if document else 0
 
+    def discard_leftover(self, path: str) -> bool:
+        """Remove what a killed process left of a file that it was about to replace, and tell whether there was any.
+
+        Only for the holder of the lock: for others it may be the file that is being written.
+        """
+        with self._folder.walk(path) as (folder, name):
+            leftovers = [
+                leftover
+                for leftover in (f".{name}.tmp", f"{name}.tmp")
+                if folder is not None and folder.exists(leftover)
+            ]
+            for leftover in leftovers:
+                assert folder is not None
+                folder.remove(leftover)
+        return bool(leftovers)
+
     def write(self, path: str, document: ViewDocument, *, durable: bool = False) -> None:
-        """Replace the file; a damaged one is kept beside it."""
+        """Replace the file; a damaged one is kept beside it. Raises `UntrustedFolder` where nothing may be written."""
         with self._folder.walk(path, create=True) as (folder, name):
             assert folder is not None
             if path in self._damaged and folder.exists(name):
@@ -221,7 +259,10 @@ class ViewFiles:
         self._damaged.add(path)
 
 
-def apply_to(fold: Fold[Any], entry: LogEntry) -> None:
+def _read(folder: Folder | None, name: str) -> bytes | None:
+    return folder.read(name) if folder is not None else None
+
+
+def apply_to(fold: Fold[Any], entry: LogEntry, path: str) -> None:
     if entry.position.seq > fold.reached.seq:
-        fold.apply(entry.event)
-        fold.reached = entry.position
+        feed_fold(fold, entry.event, entry.position, path)

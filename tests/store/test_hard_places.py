@@ -1,5 +1,6 @@
 """A full disk, a read-only one, links and strangers in the workspace, and ids that mean harm: a typed refusal, nothing lost."""
 
+import json
 import os
 import shutil
 import stat
@@ -18,7 +19,7 @@ from tests.support.events import MOMENT
 
 LIVE, LOCK, VIEW = "events.jsonl", "workspace.lock", "T1/AGENT_REGISTRY.json"
 FILES = [LIVE, LOCK, VIEW]
-FOLDERS = [".", "T1", "registry"]
+FOLDERS_OF_VIEWS = ["T1", "registry"]
 READING = {
     "log": ["log"],
     "verify": ["verify"],
@@ -212,6 +213,11 @@ def _become_file(target: Path, victim: Path) -> None:
     target.chmod(0o600)
 
 
+def _dangle(target: Path, victim: Path) -> None:
+    target.rename(victim)
+    target.symlink_to(victim.with_name("nowhere") / "at all")
+
+
 Trick = Callable[[Path, Path], None]
 FILE_TRICKS: dict[str, Trick] = {
     "symlink": _link,
@@ -226,6 +232,11 @@ FOLDER_TRICKS: dict[str, Trick] = {
     "foreign owner": _give_away,
     "world-writable": _open_to_all,
     "file": _become_file,
+}
+
+VIEW_FOLDER_TRICKS: dict[str, Trick] = FOLDER_TRICKS | {
+    "dangling link": _dangle,
+    "fifo": _become_fifo,
 }
 
 
@@ -264,10 +275,42 @@ def test_a_state_file_that_is_not_plainly_ours_is_refused(
     assert run("--workspace", filled, "verify").code in (1, 5)
 
 
-@pytest.mark.parametrize("name", FOLDERS)
 @pytest.mark.parametrize("trick", FOLDER_TRICKS)
-def test_a_folder_that_is_not_plainly_ours_is_refused(filled: Path, name: str, trick: str) -> None:
-    _play_named(trick, FOLDER_TRICKS, filled / name, filled / LIVE)
+def test_a_workspace_that_is_not_plainly_ours_is_refused(filled: Path, trick: str) -> None:
+    _play_named(trick, FOLDER_TRICKS, filled, filled / LIVE)
+
+
+@pytest.mark.parametrize("name", FOLDERS_OF_VIEWS)
+@pytest.mark.parametrize("trick", VIEW_FOLDER_TRICKS)
+def test_a_folder_of_views_that_is_not_plainly_ours_stops_no_update(
+    filled: Path, name: str, trick: str
+) -> None:
+    if trick == "foreign owner" and os.geteuid() != 0:
+        pytest.skip("needs root: it changes owners")
+    victim, place = filled.with_name("victim"), filled / name
+    VIEW_FOLDER_TRICKS[trick](place, victim)
+    outside, replaced = _victim_bytes(victim), os.lstat(place)
+    for status in ("working", "blocked"):
+        result = run("--workspace", filled, *UPDATE[:-1], status)
+        assert (result.code, result.err.count("guard: warning:")) == (0, 1), result.err
+        assert f"{place} " in result.err
+        for words in (READING["list"], READING["list of a task"], READING["list of all"]):
+            listed = run("--workspace", filled, *words, "--format", "json")
+            assert [one["status"] for one in listed.json["agents"]] == [status], listed
+    assert run("--workspace", filled, "verify").code in (1, 5)
+    assert _victim_bytes(victim) == outside
+    assert os.path.samestat(os.lstat(place), replaced), "it is the user's to find out what it is"
+    other = {"T1": "registry/GLOBAL_REGISTRY.json", "registry": VIEW}[name]
+    (agent,) = json.loads((filled / other).read_text())["agents"]
+    assert agent["status"] == "blocked"
+    _remove(place)
+    assert run("--workspace", filled, *UPDATE).err == ""
+    assert json.loads((filled / VIEW).read_text())["agents"][0]["status"] == "working"
+    assert run("--workspace", filled, "verify").code == 0
+
+
+def _remove(place: Path) -> None:
+    shutil.rmtree(place) if stat.S_ISDIR(os.lstat(place).st_mode) else place.unlink()
 
 
 def test_a_new_workspace_is_for_its_owner_alone(workspace: Path) -> None:

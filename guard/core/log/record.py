@@ -4,7 +4,8 @@ A line is `{"v":1,"seq":N,"more":M,<the event>,"prev":"<64 hex>","hash":"<64 hex
 `,"hash"`, so `prev` is under it, and one changed bit anywhere breaks the line or the chain. It is compared before anything is
 parsed. `more` is how many records of the same change follow: a change of several events is there when its last one is.
 
-A record's version rises only when the meaning of a field changes. For each step write a function from the fields of version
+A field that came to an event later has a default: it is what the silence of older versions means. A record's version rises
+only when the meaning of a field changes. For each step write a function from the fields of version
 n to those of version n + 1 into `RECORD_STEPS`. Views need none: an older view is folded again from the log.
 """
 
@@ -16,7 +17,7 @@ from typing import Any, NamedTuple, cast
 from pydantic import ValidationError
 from pydantic_core import from_json
 
-from guard.core.base.fields import first_problem, is_whole
+from guard.core.base.fields import first_problem
 from guard.core.log.events import BaseEvent
 from guard.core.log.table import event_class
 
@@ -28,6 +29,7 @@ NO_HASH = "0" * 64
 _SEAL = len(b',"hash":""}') + len(NO_HASH)
 _LINK = len(b',"prev":""') + len(NO_HASH)
 _MOST_DIGITS, _ZERO = 9, ord("0")
+_NO_FOLLOWER = "it does not follow the record before it"
 _TAG, _TAG_WITHIN = b',"type":"', 64
 _validators: dict[bytes, Callable[[bytes], BaseEvent]] = {}
 """Those that were met already, by the tag of their events: to build all of them at once is dear."""
@@ -89,8 +91,6 @@ def decode(line: bytes, seq: int, prev: str) -> tuple[BaseEvent, str, int]:
         event = _validate(b"{%s}" % sealed[end + 1 : -_LINK])
     except ValidationError as error:
         raise BadRecord(first_problem(error)) from None
-    if not is_whole(event):
-        raise BadRecord("it lacks a field")
     return event, digest, int(more)
 
 
@@ -106,6 +106,14 @@ def _check_hash(line: bytes) -> tuple[bytes, str]:
     if not line.endswith(f',"hash":"{digest}"}}'.encode()):
         raise BadRecord("its hash does not match its bytes")
     return sealed, digest
+
+
+def check_link(line: bytes, prev: str) -> str:
+    """Return the hash of a line that is whole and follows the record with the hash `prev`; what it means is not read."""
+    sealed, digest = _check_hash(line)
+    if not sealed.endswith(f',"prev":"{prev}"'.encode()):
+        raise BadRecord(_NO_FOLLOWER)
+    return digest
 
 
 def decode_alone(line: bytes) -> BaseEvent:
@@ -141,7 +149,7 @@ def _explain(sealed: bytes, seq: int, prev: str) -> tuple[BaseEvent, int]:
     if fields.pop("seq", None) != seq:
         raise BadRecord(f"it should be record {seq}")
     if fields.pop("prev", None) != prev:
-        raise BadRecord("it does not follow the record before it")
+        raise BadRecord(_NO_FOLLOWER)
     more = fields.pop("more", 0)
     if not isinstance(version, int) or not isinstance(more, int) or version == RECORD_VERSION:
         raise BadRecord("its fields are not in the order in which guard writes them")

@@ -1,14 +1,15 @@
 """Fold the log into its views: every view at once, or those that a reader asks for."""
 
-from collections.abc import Callable, Container
+from collections.abc import Callable, Container, Iterator
 from typing import Any, Literal
 
 from pydantic import Field
 
 from guard.core.base.fields import Seq
+from guard.core.log.adoption import WorktreeAdopted
 from guard.core.log.events import BaseEvent
 from guard.core.log.record import START, LogEntry, Position
-from guard.core.log.table import views_of
+from guard.core.log.table import view_kinds, views_of
 from guard.core.log.view import Fold, LogPosition, ViewDocument, ViewKind
 
 Route = tuple[ViewKind[Any, Any], Callable[[Any], str], Callable[[str], str]]
@@ -52,6 +53,10 @@ class Replay:
 
     def feed(self, entry: LogEntry) -> None:
         event, position, _ = entry
+        self.position = position
+        if type(event) is WorktreeAdopted:
+            self._adopt(event, position)
+            return
         for kind, key_of, path_of in _ROUTES[type(event)]:
             key = key_of(event)
             path = path_of(key)
@@ -63,12 +68,36 @@ class Replay:
                 self.kinds[path] = kind
             fold.apply(event)
             fold.reached = position
-        self.position = position
+
+    def _adopt(self, event: WorktreeAdopted, position: Position) -> None:
+        for kind, path in _adopted(event):
+            if self._only is None or path in self._only:
+                fold = self.folds[path] = kind.fold(kind.key_in(path) or "")
+                self.kinds[path] = kind
+                feed_fold(fold, event, position, path)
 
     def checkpoint(self) -> Checkpoint:
         seqs = {path: fold.reached.seq for path, fold in self.folds.items()}
         return make_checkpoint(seqs, self.position)
 
 
+def _adopted(event: WorktreeAdopted) -> Iterator[tuple[ViewKind[Any, Any], str]]:
+    for kind in view_kinds():
+        for path in event.views:
+            if kind.key_in(path) is not None:
+                yield kind, path
+
+
+def feed_fold(fold: Fold[Any], event: BaseEvent, position: Position, path: str) -> None:
+    """Have one view fold an event that touches it; `path` is the view's."""
+    if type(event) is WorktreeAdopted:
+        fold.adopt(event.views[path])
+    else:
+        fold.apply(event)
+    fold.reached = position
+
+
 def touched_paths(event: BaseEvent) -> list[str]:
+    if type(event) is WorktreeAdopted:
+        return [path for _, path in _adopted(event)]
     return [path_of(key_of(event)) for _, key_of, path_of in _ROUTES[type(event)]]

@@ -65,6 +65,8 @@ class RebuildReport(Report):
     unchanged: tuple[str, ...]
     written: tuple[str, ...]
     set_aside: tuple[str, ...]
+    dropped_records: Count = 0
+    """How many lines of the log, from the damage on, a salvage has set aside: guard goes on without them."""
 
 
 class ValidateReport(Report):
@@ -83,12 +85,16 @@ class SchemaList(Report):
     schemas: tuple[str, ...]
 
 
+_Table = dict[str, Any]
+SettingValue = str | int | float | bool | tuple[str, ...] | tuple[_Table, ...] | _Table | None
+
+
 class SettingLine(Frozen):
     """One knob as it stands."""
 
     key: str
-    value: str | int | float | bool | None
-    default: str | int | float | bool | None
+    value: SettingValue
+    default: SettingValue
     origin: str
     variable: str
     user_only: bool
@@ -124,12 +130,3 @@ class DoctorReport(Report):
     schema_: Literal["guard/doctor/1"] = Field("guard/doctor/1", alias="schema")
     ok: bool
     checks: tuple[DoctorCheck, ...]
-
-
-class InitReport(Report):
-    """What `guard init` did, or would do."""
-
-    schema_: Literal["guard/init/1"] = Field("guard/init/1", alias="schema")
-    file: str
-    action: Literal["written", "kept", "would_write", "restarted"]
-    """`restarted` for a new log in place of one that is gone."""

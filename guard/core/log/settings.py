@@ -1,10 +1,17 @@
-"""The settings of the log and its lock."""
+"""The settings of the workspace, the log and its lock."""
 
 from typing import Annotated
 
 from pydantic import Field
 
 from guard.core.base.fields import USERS, Section
+
+
+class TopSettings(Section):
+    """The keys outside all tables."""
+
+    workspace: Annotated[str | None, Field(min_length=1, json_schema_extra=USERS)] = None
+    """Guard's state: a folder, or `postgresql://HOST/DATABASE`; by default one per repository below $XDG_STATE_HOME/guard."""
 
 
 class StoreSettings(Section):

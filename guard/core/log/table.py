@@ -25,6 +25,7 @@ class EventModule(NamedTuple):
 
 EVENT_MODULES = (
     EventModule("guard.core.log.events", "segment_opened log_salvaged log_restarted"),
+    EventModule("guard.core.log.adoption", "worktree_adopted"),
     EventModule(
         "guard.core.iteration.events",
         "run_started iteration_started session_seen iteration_ended run_ended baseline_recorded"
@@ -54,6 +55,12 @@ EVENT_MODULES = (
         ("guard.core.check.last_check:LAST_CHECK", "guard.core.check.warnings:CHECK_WARNINGS"),
     ),
     EventModule("guard.core.rescue.events", "rescue_made"),
+    EventModule("guard.core.notify.events", "notice_sent"),
+    EventModule(
+        "guard.core.prove.events",
+        "proof_made test_changes_accepted",
+        ("guard.core.prove.proofs:PROOFS",),
+    ),
     EventModule(
         "guard.core.team.events",
         "team_member_joined team_member_alive team_member_left team_cleared completion_held completion_released",
@@ -76,7 +83,7 @@ EVENT_MODULES = (
     ),
     EventModule(
         "guard.core.coordinator.task_events",
-        "plan_loaded plan_complete validation_complete developer_dispatched developer_checkpoint"
+        "plan_loaded plan_complete validation_complete developer_dispatched developer_checkpoint checkpoint_requested"
         " developer_ready_for_audit task_complete auditor_fail auditor_blocked infrastructure_blocked"
         " remediation_dispatched health_audit_pass infrastructure_restored health_audit_fail agent_seeks_guidance"
         " divine_response_received agent_resumes_with_guidance",
@@ -85,16 +92,22 @@ EVENT_MODULES = (
     EventModule(
         "guard.core.coordinator.agent_events",
         "agent_dispatched agent_checkpoint agent_complete agent_timeout agent_crashed agent_timeout_extended"
-        " task_quality_assessment business_analyst_dispatched task_expanded expansion_needs_clarification"
-        " supporting_agent_delegated delegation_queued supporting_agent_complete supporting_agent_failed"
-        " supporting_agent_out_of_scope",
+        " agent_started agent_paused task_quality_assessment business_analyst_dispatched task_expanded"
+        " expansion_needs_clarification supporting_agent_delegated delegation_queued supporting_agent_complete"
+        " supporting_agent_failed supporting_agent_out_of_scope",
         ("guard.core.coordinator.state:COORDINATOR",),
     ),
     EventModule(
         "guard.core.coordinator.upkeep_events",
-        "task_commit_recorded rollback_started task_rolled_back rollback_failed rollback_blocked"
+        "task_commit_recorded tasks_adopted plan_reset task_retried rollback_started task_rolled_back"
+        " rollback_failed rollback_blocked rollback_required"
         " failure_pattern_recorded failure_pattern_prevention_added failure_warning_issued usage_checked compaction"
         " session_paused session_resumed state_recovery_needed state_reconstructed outbox_taken",
+        ("guard.core.coordinator.state:COORDINATOR",),
+    ),
+    EventModule(
+        "guard.core.coordinator.landing_events",
+        "landing_target_chosen landing_started task_landed landing_failed landing_refused",
         ("guard.core.coordinator.state:COORDINATOR",),
     ),
 )

@@ -15,6 +15,7 @@ from typing import Any, ClassVar, Generic, TypeVar
 from pydantic import Field
 
 from guard.core.base.fields import Count, Digest, Frozen, Id, Seq, parse_document
+from guard.core.log.adoption import ADOPTED
 from guard.core.log.events import BaseEvent, SegmentNumber
 from guard.core.log.record import NO_HASH, START, Position
 
@@ -77,6 +78,12 @@ class Fold(ABC, Generic[D]):
     def apply(self, event: Any) -> None:
         """Fold one event of the family that this view folds."""
 
+    def adopt(self, document: str) -> None:
+        """Go on from the state that was kept under another key."""
+        found = self.document_class.model_validate_json(document)
+        self.restore(found)
+        self._document = None
+
     @abstractmethod
     def contents(self) -> dict[str, Any]:
         """Return the document's own fields."""
@@ -127,6 +134,8 @@ class ViewKind(Generic[D, F]):
     """Every line that touches the view of a key has one of these in it: to look for before parsing anything."""
     is_summary: bool = False
     """Whether the view only sums others up: if its file is not to be trusted, guard goes by the log and refuses nothing."""
+    goes_by_log: bool = False
+    """Whether guard goes by the log and refuses nothing if the folder of the view is not to be trusted."""
 
     def path(self, key: str) -> str:
         return self.folder + key + self.file
@@ -154,7 +163,7 @@ def worktree_view(
         key=lambda event: event.worktree,
         folder="worktrees.d/",
         file=f"/{name}.json",
-        needles=lambda _key: needles,
+        needles=lambda _key: (*needles, ADOPTED),
     )
 
 
