@@ -13,18 +13,29 @@ if TYPE_CHECKING:
     from guard.api import allow_iteration as allow_iteration
     from guard.api import assess_agent_activity as assess_agent_activity
     from guard.api import baseline as baseline
+    from guard.api import calibrate as calibrate
     from guard.api import check as check
     from guard.api import classify as classify
     from guard.api import clear_team as clear_team
+    from guard.api import find_held as find_held
     from guard.api import generate_resume_prompt as generate_resume_prompt
     from guard.api import get_real_task_status as get_real_task_status
     from guard.api import is_meaningful_progress as is_meaningful_progress
     from guard.api import is_resumer_prompt as is_resumer_prompt
     from guard.api import kill_real_agent as kill_real_agent
     from guard.api import leave_team as leave_team
+    from guard.api import plan_adopt as plan_adopt
+    from guard.api import plan_conflicts as plan_conflicts
+    from guard.api import plan_land as plan_land
+    from guard.api import plan_prompt as plan_prompt
+    from guard.api import plan_reset as plan_reset
+    from guard.api import plan_retry as plan_retry
+    from guard.api import plan_run as plan_run
     from guard.api import probe as probe
+    from guard.api import prove as prove
     from guard.api import record_finding as record_finding
     from guard.api import record_iteration as record_iteration
+    from guard.api import report as report
     from guard.api import rescue as rescue
     from guard.api import reset_breaker as reset_breaker
     from guard.api import run as run
@@ -48,21 +59,32 @@ _HOMES = {
     "allow_iteration": "guard.api",
     "assess_agent_activity": "guard.api",
     "baseline": "guard.api",
+    "calibrate": "guard.api",
     "check": "guard.api",
     "check_uncommitted_changes": "guard.completion",
     "classify": "guard.api",
     "clear_team": "guard.api",
     "generate_resume_prompt": "guard.api",
+    "find_held": "guard.api",
     "get_new_commits_count": "guard.completion",
     "get_real_task_status": "guard.api",
     "is_meaningful_progress": "guard.api",
     "is_resumer_prompt": "guard.api",
     "kill_real_agent": "guard.api",
     "leave_team": "guard.api",
+    "plan_adopt": "guard.api",
+    "plan_conflicts": "guard.api",
+    "plan_land": "guard.api",
+    "plan_prompt": "guard.api",
+    "plan_run": "guard.api",
+    "plan_reset": "guard.api",
+    "plan_retry": "guard.api",
     "probe": "guard.api",
     "probe_session_status": "guard.completion",
+    "prove": "guard.api",
     "record_finding": "guard.api",
     "record_iteration": "guard.api",
+    "report": "guard.api",
     "rescue": "guard.api",
     "reset_breaker": "guard.api",
     "run": "guard.api",

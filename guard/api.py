@@ -8,18 +8,29 @@ from typing import TYPE_CHECKING, Any
 
 from guard.context.invocation import Invocation
 from guard.context.output import LoggedOutput
+from guard.errors import WrongUsage
 from guard.system.clock import make_clock
 
 if TYPE_CHECKING:
+    from datetime import datetime
+
     from guard.core.activity.report import ActivityReport
     from guard.core.agents.events import AgentStatus, Severity
     from guard.core.agents.report import AgentReport, AgentsReport, TaskStatus
     from guard.core.breaker.report import BreakerReport
     from guard.core.check.report import CheckReport
     from guard.core.classify import Classification
+    from guard.core.coordinator.prompt import PromptRole
+    from guard.core.coordinator.report import PlanChangeReport
+    from guard.core.coordinator.run_report import PlanRunReport
     from guard.core.iteration.baseline import Baseline
     from guard.core.iteration.events import Status
+    from guard.core.landing.report import ForeseenConflict, LandingReport
     from guard.core.probe.report import ProbeReport
+    from guard.core.prove.calibration import Calibration
+    from guard.core.prove.hunks import Held
+    from guard.core.prove.report import ProofReport
+    from guard.core.report.document import NightReport
     from guard.core.rescue.report import RescueReport
     from guard.core.team.change import Kind, LeftBecause
     from guard.core.team.report import TeamReport
@@ -220,19 +231,91 @@ def check(
     probe: bool = True,
     wait: bool = True,
     rescue: bool = True,
+    prove: bool = True,
     settings: Mapping[str, Any] | None = None,
     workspace: Where = None,
     repo: Where = None,
 ) -> "CheckReport":
     """Run the completion check and return its report.
 
-    `settings` maps dotted keys to values, which override all other settings.
+    `settings` maps dotted keys to values, which override all other settings: `{"prove.command": "pytest -q"}` names what
+    the work must pass.
     """
     from guard.check.verdict import check as check_now
     from guard.iteration.current import CheckTerms
 
-    terms = CheckTerms(baseline, spec, agent, session, probe, wait, rescue, settings or {})
+    terms = CheckTerms(baseline, spec, agent, session, probe, wait, rescue, prove, settings or {})
     return check_now(invocation(workspace, repo), terms)
+
+
+def prove(
+    *,
+    command: str | None = None,
+    baseline: str | None = None,
+    head: str | None = None,
+    no_cache: bool = False,
+    settings: Mapping[str, Any] | None = None,
+    workspace: Where = None,
+    repo: Where = None,
+) -> "ProofReport":
+    """Prove committed work by the project's own checks, and return what they prove.
+
+    The `command` must succeed on a clean checkout; without it `prove.command` and the tables `prove.check` count.
+    """
+    from guard.prove.prove import prove as prove_now
+    from guard.prove.work import ProveTerms
+
+    named = {} if command is None else {"prove.command": command, "prove.check": ()}
+    flags = {**(settings or {}), **named}
+    terms = ProveTerms(baseline=baseline, head=head, no_cache=no_cache, flags=flags)
+    return prove_now(invocation(workspace, repo), terms)
+
+
+def calibrate(
+    commits: int,
+    *,
+    command: str | None = None,
+    head: str | None = None,
+    max_time: float | None = None,
+    no_cache: bool = False,
+    settings: Mapping[str, Any] | None = None,
+    workspace: Where = None,
+    repo: Where = None,
+) -> "Calibration":
+    """Replay the newest commits through the proof, each against its first parent, and return what it would have said.
+
+    Nothing is recorded. It ends after `max_time` seconds or by Ctrl-C with the part that is done: `ended` says so.
+    """
+    from guard.prove.calibrate import calibrate as calibrate_now
+    from guard.prove.work import ProveTerms
+
+    named = {} if command is None else {"prove.command": command, "prove.check": ()}
+    terms = ProveTerms(head=head, no_cache=no_cache, flags={**(settings or {}), **named})
+    return calibrate_now(invocation(workspace, repo), terms, commits, max_time)
+
+
+def find_held(
+    *,
+    command: str | None = None,
+    baseline: str | None = None,
+    head: str | None = None,
+    max_time: float | None = None,
+    no_cache: bool = False,
+    settings: Mapping[str, Any] | None = None,
+    workspace: Where = None,
+    repo: Where = None,
+) -> "Held":
+    """Take back each part of committed work on its own, and return which of its lines a test holds.
+
+    Nothing is recorded. It ends after `max_time` seconds or by Ctrl-C with the part that is done: `ended` says so.
+    """
+    from guard.prove.take_back import find_held as find_held_now
+    from guard.prove.work import ProveTerms
+
+    named = {} if command is None else {"prove.command": command, "prove.check": ()}
+    flags = {**(settings or {}), **named}
+    terms = ProveTerms(baseline=baseline, head=head, no_cache=no_cache, flags=flags)
+    return find_held_now(invocation(workspace, repo), terms, max_time)
 
 
 def run(
@@ -302,6 +385,26 @@ def rescue(
 
     terms = CheckTerms(spec=spec, flags=settings or {})
     return rescue_now(invocation(workspace, repo), terms, dry=dry_run, on_branch=on_branch)
+
+
+def report(
+    run: str | None = None,
+    *,
+    since: "datetime | None" = None,
+    workspace: Where = None,
+    repo: Where = None,
+) -> "NightReport":
+    """Return the report of a run, or of all that happened since a time, without secrets.
+
+    Without a range it is about the newest run, or about all since the last 24 hours if that is more.
+    """
+    from guard.report.gather import make_report
+
+    if run is not None and since is not None:
+        raise WrongUsage("`run` and `since` exclude each other", "give one of them")
+    if since is not None and since.tzinfo is None:
+        raise WrongUsage("`since` has no time zone", "give a moment such as datetime.now(UTC)")
+    return make_report(invocation(workspace, repo), run=run, since=since)
 
 
 def show_breaker(*, workspace: Where = None, repo: Where = None) -> "BreakerReport":
@@ -419,6 +522,125 @@ def show_team(
     guard = invocation(workspace, repo)
     ingest_hooks(guard)
     return team_report(*team_of(guard, session))
+
+
+def plan_prompt(
+    task: str | None = None,
+    *,
+    role: "PromptRole | None" = None,
+    agent_id: str | None = None,
+    workspace: Where = None,
+    repo: Where = None,
+) -> str:
+    """Return the prompt of an agent of the plan; by default, role and task are what the agent was sent for."""
+    from guard.plan.prompt import task_prompt
+
+    return task_prompt(invocation(workspace, repo), task, role=role, agent_id=agent_id)
+
+
+def plan_run(
+    command: Sequence[str],
+    *,
+    plan_file: str | Path | None = None,
+    agents: int | None = None,
+    prompt_file: str | Path | None = None,
+    audit: str | None = None,
+    target: str | None = None,
+    max_seconds: float | None = None,
+    max_cost: float | None = None,
+    max_tokens: int | None = None,
+    max_cost_without_progress: float | None = None,
+    max_cost_per_task: float | None = None,
+    workspace: Where = None,
+    repo: Where = None,
+) -> "PlanRunReport":
+    """Work the plan off with agents started by this command, until it is complete or a person is needed.
+
+    What is not given of the budget is as the user's settings say.
+    """
+    from guard.core.cost.budget import CostBudget
+    from guard.plan.run import PlanRunTerms, run_plan
+
+    guard = invocation(workspace, repo)
+    settings = guard.users_config.settings.run
+    budget = CostBudget(
+        settings.max_cost if max_cost is None else max_cost,
+        settings.max_tokens if max_tokens is None else max_tokens,
+        settings.max_cost_without_progress
+        if max_cost_without_progress is None
+        else max_cost_without_progress,
+    )
+    terms = PlanRunTerms(
+        tuple(command),
+        Path(plan_file) if plan_file is not None else None,
+        agents,
+        Path(prompt_file) if prompt_file is not None else None,
+        audit,
+        target,
+        max_seconds,
+        budget,
+        max_cost_per_task,
+    )
+    return run_plan(guard, terms)
+
+
+def plan_land(
+    *tasks: str,
+    target: str | None = None,
+    dry_run: bool = False,
+    workspace: Where = None,
+    repo: Where = None,
+) -> "LandingReport":
+    """Land tasks that passed their audit on the target branch, by default all of them, and return the report."""
+    from guard.landing.land import land
+
+    return land(invocation(workspace, repo), tasks or None, target, dry=dry_run)
+
+
+def plan_conflicts(
+    *, target: str | None = None, workspace: Where = None, repo: Where = None
+) -> "tuple[ForeseenConflict, ...]":
+    """Return the tasks whose work will conflict, also while agents still work on them."""
+    from guard.landing.foresee import foresee
+
+    return foresee(invocation(workspace, repo), target)
+
+
+def plan_adopt(
+    *tasks: str, event_id: str | None = None, workspace: Where = None, repo: Where = None
+) -> "PlanChangeReport":
+    """Take over tasks that are done already: those named, or those with a ticked box or a commit of their own."""
+    from guard.coordinator.restart import adopt
+    from guard.core.coordinator.report import change_report
+
+    done = adopt(invocation(workspace, repo), tasks, event_id)
+    return change_report(done.events, done.state, repeated=done.repeated)
+
+
+def plan_reset(
+    reason: str = "",
+    *,
+    event_id: str | None = None,
+    workspace: Where = None,
+    repo: Where = None,
+) -> "PlanChangeReport":
+    """Begin the plan anew: forget what is done, asked and landed."""
+    from guard.coordinator.restart import reset
+    from guard.core.coordinator.report import change_report
+
+    done = reset(invocation(workspace, repo), reason, event_id)
+    return change_report(done.events, done.state, repeated=done.repeated)
+
+
+def plan_retry(
+    task: str, *, event_id: str | None = None, workspace: Where = None, repo: Where = None
+) -> "PlanChangeReport":
+    """Let a task that waits for a person be worked on again."""
+    from guard.coordinator.restart import retry
+    from guard.core.coordinator.report import change_report
+
+    done = retry(invocation(workspace, repo), task, event_id)
+    return change_report(done.events, done.state, repeated=done.repeated)
 
 
 def classify(

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from guard.context.ids import new_id
 from guard.context.invalid_fields import refuse_invalid_fields
 from guard.context.invocation import Invocation
+from guard.context.lease import find_process, is_here, is_running, lease_name
 from guard.core.base.moment import Stamp
 from guard.core.base.text import shorten, utf8_text
 from guard.core.breaker import allow as core_allow
@@ -40,9 +41,11 @@ class BreakerKey:
     environ: Mapping[str, str]
 
     @classmethod
-    def of(cls, guard: Invocation) -> "BreakerKey":
+    def of(cls, guard: Invocation, *, of_plan: bool = False) -> "BreakerKey":
+        """Return the key of the work tree's breaker, or of the one that all agents of the plan share."""
         settings = guard.users_config.settings.breaker
-        return cls(guard.worktree_key, guard.repository, settings, guard.clock, guard.environ)
+        key = guard.workspace.key if of_plan else guard.worktree_key
+        return cls(key, guard.repository, settings, guard.clock, guard.environ)
 
     def case(
         self, change: Change, run: str | None = None, number: int | None = None
@@ -86,18 +89,18 @@ class Outcome:
     iteration: int | None = None
 
 
-def show(guard: Invocation) -> BreakerReport:
+def show(guard: Invocation, *, of_plan: bool = False) -> BreakerReport:
     """Report the breaker and whether an iteration may begin, without claiming a trial."""
-    place = BreakerKey.of(guard)
+    place = BreakerKey.of(guard, of_plan=of_plan)
     state = load(guard.store, place.worktree)
-    return report(state, permission_now(place, state))
+    return report(place, state, permission_now(guard.store, place, state))
 
 
 def claim_trial(guard: Invocation, pid: int) -> BreakerReport:
     """Report whether an iteration may begin; an open breaker's trial is claimed for this process."""
     place, store = BreakerKey.of(guard), guard.store
     answer = allow(store, place, holder=find_process(pid))
-    return report(load(store, place.worktree), answer)
+    return report(place, load(store, place.worktree), answer)
 
 
 def record_outcome(guard: Invocation, outcome: Outcome) -> None:
@@ -112,12 +115,14 @@ def load(store: Store, worktree: str) -> Breaker:
     return store.view(BREAKER, worktree) or BreakerFold(worktree).document()
 
 
-def permission_now(place: BreakerKey, state: Breaker, heir: bool = False) -> BreakerPermission:
+def permission_now(
+    store: Store, place: BreakerKey, state: Breaker, heir: bool = False
+) -> BreakerPermission:
     """Tell whether an iteration may begin now; claims nothing. An heir makes the trial of a process that started it."""
     seen = place.head_after(state.head) if state.state == "open" else None
     holder = state.trial.holder if state.trial else None
-    living = holder is not None and alive.is_alive(holder.pid, holder.start)
-    handed = heir and living and holder is not None and holder.pid in alive.ancestors(os.getpid())
+    living = holder is not None and is_running(holder, store)
+    handed = heir and living and holder is not None and _is_above(holder)
     return core_allow.permission(
         state,
         place.settings,
@@ -140,24 +145,30 @@ def allow(
     `heir` is for the process that makes the trial: it takes over the claim of a process that started it.
     """
     before = load(store, place.worktree)
-    found = permission_now(place, before, heir)
+    found = permission_now(store, place, before, heir)
     if found.reason == "closed":
         return found
     with store.change() as change:
         case = place.case(change)
         if case.state.seq != before.seq:
-            found = permission_now(place, case.state, heir)
+            found = permission_now(store, place, case.state, heir)
         if found.trial:
             change.append(core_allow.claim(case, found.reason, holder))
+            _hold_trial(store, place, holder)
         elif core_allow.is_clock_set_back(case.state, case.moment):
             change.append(core_allow.restart(case))
         return found
 
 
-def find_process(pid: int) -> Process | None:
-    """Return the process that has this pid now; None if its start time cannot be read."""
-    start = alive.start_time(pid)
-    return None if start is None else Process(pid=pid, start=start)
+def _is_above(holder: Process) -> bool:
+    return is_here(holder) and holder.pid in alive.ancestors(os.getpid())
+
+
+def _hold_trial(store: Store, place: BreakerKey, holder: Process | None) -> None:
+    # Guard renews a lease of its own while it runs. A script that claims a trial renews nothing: to other machines it is alive
+    # for as long as the trial may last.
+    if holder is not None and holder.pid != os.getpid():
+        store.hold_lease(lease_name(holder), place.settings.trial_lease_seconds)
 
 
 def decide_outcome(change: Change, place: BreakerKey, outcome: Outcome) -> tuple[BreakerEvent, ...]:
@@ -190,18 +201,23 @@ def trip(guard: Invocation, reason: str) -> Breaker:
         return _current(change, place)
 
 
-def reset(guard: Invocation, reason: str) -> Breaker:
-    place = BreakerKey.of(guard)
+def reset(guard: Invocation, reason: str, *, of_plan: bool = False) -> Breaker:
+    place = BreakerKey.of(guard, of_plan=of_plan)
     with guard.writable_store.change() as change, refuse_invalid_fields(_REASON_HINT):
         change.append(core_record.reset(place.case(change), reason))
         return _current(change, place)
 
 
-def report(state: Breaker, found: BreakerPermission) -> BreakerReport:
+def report(place: BreakerKey, state: Breaker, found: BreakerPermission) -> BreakerReport:
     past = state.retry_at if state.state == "open" else None
     shared = Breaker.model_fields.keys() & BreakerReport.model_fields.keys() - {"schema_"}
     fields = {name: getattr(state, name) for name in shared} | {"retry_at": found.retry_at or past}
-    return BreakerReport(allowed=found.allowed, permission=found.reason, **fields)
+    return BreakerReport(
+        allowed=found.allowed,
+        permission=found.reason,
+        refuted_limit=place.settings.refuted_limit,
+        **fields,
+    )
 
 
 def _in_one_line(fingerprint: str) -> str:

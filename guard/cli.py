@@ -12,22 +12,11 @@ import click
 from guard import __version__
 from guard.context.output import Output, discard_unprintable, say
 from guard.core.base.text import escape
-from guard.errors import EXIT_CODES, GuardError, ReaderGone
+from guard.errors import EXIT_CODES, GuardError, Interrupted, ReaderGone
 from guard.system.signals import interrupt_on_termination
 from guard.system.startup import prepare
 
 _OLDEST_BASH = (4, 4)
-_OPEN_ITERATION = (
-    "nothing is lost: the work tree is as the agent left it, the baseline and what was recorded are kept, and "
-    "the iteration stays open; `guard check` judges it, `guard snapshots` lists what is saved"
-)
-_SAFE_AFTER_INTERRUPT = {
-    **dict.fromkeys(("check", "run", "loop"), _OPEN_ITERATION),
-    "agent": "the agents go on, and all reports so far are recorded; `guard agent list` shows them",
-    "probe": "the session and the repository are as they were; the question can be asked again",
-    "rescue": "the work tree is as it was, and a snapshot that was taken is kept: `guard snapshots`",
-}
-"""What is safe when Ctrl-C ends a command."""
 COMMANDS = {
     "activity": "Show whether an agent is at work, with the signs, the score and the verdict.",
     "agent": "Keep the registries of agents: register, update, list, await and kill agents.",
@@ -37,6 +26,7 @@ COMMANDS = {
     "classify": "Classify an agent's output and exit status.",
     "completion": "Print the completion script for a shell.",
     "config": "List every setting with its value and where the value comes from.",
+    "dashboard": "Show runs in a browser while they go on: iterations, agents, plan, and the log.",
     "demo": "Play agent sessions that end in every way, in a scratch repository.",
     "doctor": "Check the machine and the workspace, and print a hint for each problem.",
     "event": "Record an event of the coordinator by its type.",
@@ -44,25 +34,30 @@ COMMANDS = {
     "gate": "Hold back the end of a turn in an agent's event stream while its helpers work.",
     "github": "Run the steps of guard's GitHub action, and report a verdict to GitHub.",
     "hook": "Handle a hook call from an agent CLI or from git.",
-    "init": "Write a commented configuration file for this repository.",
+    "init": "Write a commented configuration file for this repository, and propose a command that proves work.",
     "install": "Install guard's hooks in an agent's settings or in a git repository.",
     "judge": "Judge an evidence document or a past check, and explain the verdict.",
     "log": "Print the events of the log.",
     "loop": "Run the agent again and again, until the work is done or a person is needed.",
     "metrics": "Print the figures of the completion check with their targets.",
+    "notify": "Try the notices that runs, loops and plans send to a person.",
     "plan": "Coordinate agents on the tasks of a plan.",
     "probe": "Ask an agent's session about its state, once.",
+    "prove": "Prove that committed work passes the project's own checks, and those that were there before.",
     "rebuild": "Rebuild every view from the log.",
+    "report": "Report what runs did: what needs you now, what to review, and where hours and money went.",
     "rescue": "Commit the work that the iteration left uncommitted.",
     "restore": "Restore files from a snapshot, or list the snapshots.",
     "resume": "Write a prompt that brings a stalled agent back to work, and send it if asked.",
     "rollback": "Revert the commits of a completed task, and make the task available again.",
     "run": "Run the agent for one iteration, and check how it ended.",
     "schema": "Print a JSON Schema, or list all schemas.",
+    "show": "Show one iteration: verdict, evidence, commits, what was rescued, cost, prompt and output.",
     "snapshot": "Save the work tree byte for byte, without changing it.",
     "snapshots": "List the snapshots of the work tree, the newest last.",
     "status": "Show every task with its agents, and which of them are alive, at work or stale.",
     "team": "Count an agent's helpers; guard holds back a completion while any of them counts.",
+    "trust": "Trust the project's settings as they are in a commit, or show what is trusted.",
     "uninstall": "Remove guard's hooks from an agent's settings or from a git repository.",
     "validate": "Validate state and configuration files against their schemas.",
     "verify": "Verify the whole log, and compare each view with it.",
@@ -104,7 +99,7 @@ class LazyGroup(click.Group):
 @click.option(
     "--workspace",
     metavar="DIR",
-    help="The folder for guard's state; by default the one that `guard where` prints. Also GUARD_WORKSPACE.",
+    help="Guard's state: a folder, or postgresql://HOST/DATABASE; by default what `guard where` prints. Also GUARD_WORKSPACE.",
 )
 @click.option(
     "--config",
@@ -173,6 +168,8 @@ def _run_guarded(verbose: bool) -> int:
         code = guard.main(prog_name="guard", standalone_mode=False)
         return code if isinstance(code, int) else 0
     except GuardError as error:
+        if isinstance(error, Interrupted):
+            say("")  # The terminal shows ^C.
         return _report_failure(error.message, error.hint, error.exit_code)
     except click.exceptions.NoArgsIsHelpError as error:
         say(error.format_message())
@@ -182,8 +179,7 @@ def _run_guarded(verbose: bool) -> int:
     except click.ClickException as error:
         return _report_failure(error.format_message(), None, 2)
     except (KeyboardInterrupt, click.Abort):
-        named = next((word for word in sys.argv[1:] if word in COMMANDS), "")
-        return _report_failure("interrupted", _SAFE_AFTER_INTERRUPT.get(named), 130)
+        return _report_failure("interrupted", None, Interrupted.exit_code)
     except ReaderGone:
         return 0
     except OSError as error:

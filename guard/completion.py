@@ -20,12 +20,16 @@ Project = str | Path
 def get_new_commits_count(
     project_path: Project, baseline_commit: str | None = None, *, workspace: Where = None
 ) -> int:
-    """Return how many commits with work of the agent's own there are since a commit, or since the recorded baseline."""
+    """Return how many commits have work of the agent's own since a commit, or since the recorded baseline.
+
+    Those that a rescue made of the agent's work count too.
+    """
     from guard.check.verdict import look
     from guard.iteration.current import CheckTerms
 
     terms = CheckTerms(baseline=baseline_commit)
-    return look(_guard(project_path, workspace), terms).own_commits
+    seen = look(_guard(project_path, workspace), terms)
+    return seen.own_commits + seen.work.rescued
 
 
 def check_uncommitted_changes(project_path: Project, *, workspace: Where = None) -> dict[str, Any]:
@@ -66,6 +70,10 @@ def probe_session_status(
     guard = _guard(project_path, workspace)
     known_agent, known_session = recorded_agent(guard)
     flags = {"completion_check.agent": agent or known_agent, **(settings or {})}
+    if not guard.settings(None, flags).completion_check.agent:
+        nothing = Answer(status="working", message="no agent to ask is known")
+        told = {"failure": "no_session", "retry_at": None, "agent": None, "session": session}
+        return {**nothing.model_dump(mode="json"), "status": "error", **told}
     report = probe_session(guard, session or known_session, flags)
     answer = report.answer or Answer(status="working", message=report.detail)
     return {

@@ -17,6 +17,7 @@ EXIT_CODES: dict[int, str] = {
     14: "blocked: a person is needed",
     15: "the probe failed for good",
     16: "interrupted: background work was killed with the session",
+    17: "refuted: the project's own checks fail on what was committed",
     20: "breaker open",
     130: "Ctrl-C",
 }
@@ -64,6 +65,10 @@ class StateProblem(GuardError, exit_code=5):
 
 class StoreUnavailable(GuardError, exit_code=6):
     """The store or its lock was not available in time; nothing was recorded."""
+
+
+class Interrupted(GuardError, exit_code=130):
+    """Ctrl-C, or a signal that means the same, ended a command; the hint says what is safe."""
 
 
 class BreakerOpen(GuardError, exit_code=20):

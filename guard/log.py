@@ -4,7 +4,7 @@ import json
 import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 from guard.context.ids import new_id
 from guard.context.invocation import Invocation
@@ -12,10 +12,13 @@ from guard.context.workspace import ensure as prepare_place
 from guard.context.workspace import is_workspace
 from guard.core.base.text import fit_line, plural, utf8_text
 from guard.core.check.events import CheckMade
+from guard.core.config.report import InitReport
 from guard.core.iteration.baseline import BASELINE
+from guard.core.log.adoption import WorktreeAdopted
 from guard.core.log.events import BaseEvent, LogRestarted
 from guard.core.log.record import RECORD_VERSION, START
-from guard.core.log.reports import Finding, InitReport, RebuildReport, VerifyReport
+from guard.core.log.reports import Finding, RebuildReport, VerifyReport
+from guard.core.metrics.groups import Grouping
 from guard.core.metrics.report import MetricsReport
 from guard.errors import GuardError, Refused, StateProblem, WrongUsage
 from guard.snapshots.shadow import SHADOW_FOLDER
@@ -59,6 +62,54 @@ def verify(guard: Invocation) -> VerifyReport:
     return report.model_copy(
         update={"ok": report.ok and not lost, "findings": (*report.findings, *lost)}
     )
+
+
+def export_log(guard: Invocation, target: str) -> int:
+    """Write every record to a file, or to stdout for `-`, as it stands in the log; return how many there are."""
+    if target == "-":
+        return _write_records(guard, guard.output.raw)
+    path = Path(target)
+    if os.path.lexists(path):
+        raise Refused(f"{target} exists already", "name a file that does not exist yet")
+    part = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    try:
+        with open(part, "xb", opener=_open_private) as file:
+            count = _write_records(guard, file.write)
+            file.flush()
+            os.fsync(file.fileno())
+        os.link(part, path)  # Unlike a rename, this never replaces a file that came meanwhile.
+    except OSError as error:
+        raise WrongUsage(f"cannot write {target}: {error.strerror}", "name another file") from None
+    finally:
+        part.unlink(missing_ok=True)
+    return count
+
+
+def _open_private(path: str, flags: int) -> int:
+    return os.open(path, flags, 0o600)
+
+
+def _write_records(guard: Invocation, write: Callable[[bytes], object]) -> int:
+    count = 0
+    for line, _ in guard.store.records():
+        write(b"%s\n" % line)
+        count += 1
+    return count
+
+
+def import_log(guard: Invocation, source: str) -> int:
+    """Take over a whole log from a file, or from stdin for `-`; return how many records it has."""
+    try:
+        with open(0 if source == "-" else source, "rb", closefd=source != "-") as file:
+            return guard.importing_store.import_lines(_lines(file))
+    except OSError as error:
+        raise WrongUsage(f"cannot read {source}: {error.strerror}", "name another file") from None
+
+
+def _lines(file: BinaryIO) -> Iterator[bytes]:
+    for line in file:
+        # Without its newline a line may be only a part of one: then it has no right hash, and is refused.
+        yield line.removesuffix(b"\n")
 
 
 def _find_lost_snapshots(guard: Invocation) -> Iterator[Finding]:
@@ -149,10 +200,10 @@ def _find_loss(guard: Invocation) -> str | None:
     return None
 
 
-def count_metrics(guard: Invocation) -> MetricsReport:
+def count_metrics(guard: Invocation, by: Grouping | None = None) -> MetricsReport:
     from guard.core.metrics.count import Metrics
 
-    metrics = Metrics()
+    metrics = Metrics(by)
     for entry in guard.store.entries():
         metrics.feed(entry.event)
     return metrics.report()
@@ -160,12 +211,16 @@ def count_metrics(guard: Invocation) -> MetricsReport:
 
 def find_check(guard: Invocation, iteration: int, run_id: str | None) -> CheckMade:
     # The newest check of this iteration counts.
-    key, newest = guard.workspace.worktree_key, None
+    key = guard.worktree_key_if_any
+    found: dict[str | None, CheckMade] = {}
     for event, _, _ in guard.store.entries():
-        if isinstance(event, CheckMade) and event.iteration == iteration:
-            is_ours = event.worktree == key if key is not None else True
-            if is_ours and run_id in (None, event.run):
-                newest = event
+        if isinstance(event, WorktreeAdopted) and event.before in found:
+            found[event.worktree] = found[event.before]
+        if not isinstance(event, CheckMade) or event.iteration != iteration:
+            continue
+        if run_id in (None, event.run):
+            found[event.worktree] = found[None] = event
+    newest = found.get(key)
     if newest is None:
         raise Refused(
             f"the log has no check of iteration {iteration}",

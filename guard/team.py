@@ -50,7 +50,7 @@ def record_host_end(store: Store, scope: Scope, moment: Moment, members: Iterabl
             gone = [
                 MemberLeft(member.member, "killed", member.incarnation, detail)
                 for member in _members_that_count(state)
-                if (member.told_by == "host" or member.member in named)
+                if (member.told_by != "command" or member.member in named)
                 and (counted_scope.session is not None or _is_of_iteration(member, scope))
             ]
             terms = count.TeamTerms(counted_scope, moment, new_id(), 0)
@@ -202,7 +202,11 @@ class TeamWatch:
 
         The guard that followed the agent may have died before it could record this.
         """
-        if self._is_settled or not has_agent_ended(self.iteration) or not self.look().living:
+        if (
+            self._is_settled
+            or not has_agent_ended(self.guard, self.iteration)
+            or not self.look().living
+        ):
             return
         self._is_settled = True
         members = helpers_in_kept_output(self.guard, self.iteration)
@@ -242,7 +246,10 @@ def _make_living(member: Member, moment: Moment) -> Living:
 
 
 def _is_of_iteration(member: Member, scope: Scope) -> bool:
-    return scope.run is not None and (member.run, member.iteration) == (scope.run, scope.iteration)
+    if scope.run is None:
+        # No iteration is open: a member that a command named belongs to the session that asks.
+        return member.run is None and member.told_by == "command"
+    return (member.run, member.iteration) == (scope.run, scope.iteration)
 
 
 def _view(change: StoreChange, scope: Scope) -> TeamState | None:

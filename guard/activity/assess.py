@@ -60,6 +60,9 @@ def assess_activity(
     agent = find_agent(guard, agent_id, task_id)
     subject = KnownAgents(guard).subject_of(agent)
     seen = look(subject, lookback_minutes=lookback_minutes, all_sources=all_sources)
+    guard.output.note(f"{agent_id}: looked back {seen.lookback.minutes:g} min: {seen.lookback.why}")
+    for signal in seen.collected.signals:
+        guard.output.note(f"{agent_id}: {signal.source} at {signal.at:%H:%M:%S}: {signal.detail}")
     watched = learn_from(guard, subject, seen)
     return activity_report(
         agent, seen, watched, warnings=seen.collected.warnings, last_seen=seen.collected.last_seen
@@ -81,13 +84,16 @@ def decide_resume(
 ) -> ResumeDecision:
     """Decide whether to send an agent a prompt; one that has ended or is at work gets none.
 
-    It fails open: a stalled agent that gets no prompt is lost, a working one that gets a prompt is only disturbed.
+    It fails open: a stalled agent that gets no prompt is lost, a working one that gets a prompt is only disturbed. An agent
+    that guard does not know gets one, too.
     """
     try:
         report = assess_activity(
             guard, agent_id, task_id=task_id, lookback_minutes=lookback_minutes
         )
-    except (Refused, WrongUsage):
+    except Refused as error:
+        return ResumeDecision(True, f"{error.message}: a prompt is allowed")
+    except WrongUsage:
         raise
     except Exception as error:  # No failure of a look may leave a stalled agent asleep.
         why = str(error).splitlines()[0] if str(error) else type(error).__name__
@@ -98,7 +104,7 @@ def decide_resume(
         return ResumeDecision(False, f"it has ended: {report.status}", report)
     if report.is_active:
         return ResumeDecision(False, f"it is active: {report.reasons[0]}", report)
-    if not report.validation_passed:
+    if report.signals and not report.validation_passed:
         reason = f"it is not known to be active: {'; '.join(report.reasons)}"
         return ResumeDecision(True, reason, report)
     return ResumeDecision(True, "; ".join(report.reasons), report)

@@ -7,6 +7,7 @@ from operator import attrgetter
 from pathlib import Path
 
 from guard.activity.subject import AgentSubject, Figures, Sign
+from guard.core.activity.noise import PROMPT_ECHO
 from guard.core.agents.whereabouts import Whereabouts
 from guard.install.agents import AGENT_CLIS
 from guard.system import tmux
@@ -79,8 +80,15 @@ def terminal(subject: AgentSubject) -> Iterator[Sign]:
     is_here = place.tmux_session is not None and compare_hosts(place.host, read_host()) == "here"
     found = _session(place) if is_here else None
     seconds = tmux.last_output(found) if found is not None else None
-    if seconds is not None:
+    if seconds is not None and not _is_echo(subject, seconds):
         yield subject.signal("TMUX_ACTIVITY", seconds, f"session {place.tmux_session}")
+
+
+def _is_echo(subject: AgentSubject, seconds: float) -> bool:
+    # The last output may be what the terminal made of a prompt that was pasted into it.
+    sent = subject.watched.resumes if subject.watched is not None else ()
+    echo = PROMPT_ECHO.total_seconds()
+    return any(0 <= seconds - resume.at.timestamp() + 1 <= echo for resume in sent)
 
 
 def transcript(subject: AgentSubject) -> Iterator[Sign]:

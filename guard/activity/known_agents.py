@@ -10,7 +10,6 @@ from typing import assert_never
 from guard.activity.subject import AgentSubject, ReportedWord, SharedScan
 from guard.context.ids import check_id, new_id
 from guard.context.invocation import Invocation
-from guard.coordinator.register_agents import INFRASTRUCTURE
 from guard.core.activity import clocks
 from guard.core.activity.events import ClocksRead
 from guard.core.activity.plan_events import Claim, claims_by_agent
@@ -21,6 +20,7 @@ from guard.core.agents.events import AgentFindingRecorded, AgentTested, AgentUpd
 from guard.core.agents.registry import AGENT_REGISTRY, GLOBAL_REGISTRY
 from guard.core.agents.whereabouts import Host
 from guard.core.base.paths import unspell
+from guard.core.coordinator.from_registry import INFRASTRUCTURE
 from guard.core.coordinator.state import COORDINATOR, Coordinator, waiting_work
 from guard.core.iteration.run import RUN
 from guard.core.log.events import BaseEvent
@@ -128,15 +128,24 @@ class KnownAgents:
         return root if root is not None and root.is_dir() else None
 
     def is_alone(self, agent: Agent) -> bool:
-        """Whether no other active agent began in its work tree. People who work there cannot be told apart."""
+        """Tell whether the agent has a work tree of its own: a linked one, in which no other active agent began.
+
+        In the repository's main work tree people work too: what nobody in particular did there shows no agent at work.
+        """
+        return self.is_only_agent(agent) and self._is_linked(self._spelled_root(agent))
+
+    def is_only_agent(self, agent: Agent) -> bool:
         root = self._spelled_root(agent)
         return root is not None and not self._roots[None] and self._roots[root] <= 1
+
+    def _is_linked(self, root: str | None) -> bool:
+        return root is not None and os.path.isfile(os.path.join(unspell(root), b".git"))
 
     def reports_of(self, agent: Agent) -> tuple[ReportedWord, ...]:
         # Of reports before the newest part of the log, the registry knows the last.
         known = self._reports.get((agent.task_id, agent.agent_id, agent.incarnation), ())
         if known or not agent.updates:
-            return tuple(known)
+            return tuple(known)[-self._most_events :]
         return (
             ReportedWord(agent.updated_at.timestamp(), f"reported {agent.status}", agent.message),
         )
@@ -161,7 +170,11 @@ class KnownAgents:
             if agent_id == agent.agent_id and self._is_at(agent, task_id)
             for claim in ours
         ]
-        return tuple(sorted(found))
+        return tuple(sorted(found))[-self._most_events :]
+
+    @property
+    def _most_events(self) -> int:
+        return self._guard.config.settings.activity.most_events
 
     def _is_at(self, agent: Agent, task_id: str) -> bool:
         # An agent without a registration in the task works there under its own.

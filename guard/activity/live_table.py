@@ -1,4 +1,4 @@
-"""Draw the survey of all agents as a table that updates in place on a terminal; the only module that imports rich."""
+"""Draw the survey of all agents as a table that updates in place on a terminal."""
 
 import shutil
 import signal
@@ -16,6 +16,7 @@ from guard.core.activity.status_report import (
     SurveyedAgent,
     cells,
     counts_line,
+    run_text,
     sort_by_urgency,
 )
 from guard.core.base.text import escape, plural
@@ -80,7 +81,8 @@ class Screen:
 def draw(report: StatusReport, troubles: Sequence[str], lines: int) -> Group:
     """The counts and one line per agent, the most urgent first, as many as fit."""
     troubles = troubles[-_MOST_TROUBLES:]
-    room = max(1, lines - _HEAD_LINES - len(troubles) - 1)
+    runs = report.runs[: max(1, lines // 2)]
+    room = max(1, lines - _HEAD_LINES - len(troubles) - len(runs) - 1)
     agents = sort_by_urgency(report.agents)
     fitting = agents if len(agents) <= room else agents[: room - 1]
     table = Table(box=None, pad_edge=False, expand=True)
@@ -94,6 +96,7 @@ def draw(report: StatusReport, troubles: Sequence[str], lines: int) -> Group:
     rest = f"and {plural(left, 'agent')} more; `guard status` lists all" if left else ""
     return Group(
         _line(counts_line(report), "bold"),
+        *(_line(run_text(run), "cyan") for run in runs),
         table,
         *([_line(rest, "dim")] if rest else ()),
         *(_line(f"warning: {trouble}", "yellow") for trouble in troubles),

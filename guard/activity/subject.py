@@ -174,7 +174,7 @@ class AgentSubject:
     agent: Agent
     root: Path | None
     is_alone: bool
-    """Whether no other agent is known to work in that work tree: only then is every change there this agent's."""
+    """Whether the work tree is the agent's own: only then is every change there this agent's."""
     clock: Clock
     settings: ActivitySettings
     reports: tuple[ReportedWord, ...] = ()

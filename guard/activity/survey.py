@@ -1,6 +1,6 @@
 """Survey all agents: which exist, which are at work, and how stale the others are."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
 
@@ -9,18 +9,30 @@ from guard.activity.collect_messages import last_status_time
 from guard.activity.known_agents import KnownAgents
 from guard.activity.subject import AgentSubject
 from guard.agents.monitor import list_agents
+from guard.breaker import load as load_breaker
+from guard.check.taskfile import count_open_tasks
 from guard.context.invocation import Invocation
+from guard.context.lease import is_running
 from guard.core.activity.clocks import uncounted_time
 from guard.core.activity.outages import LastSeen, Outage, OutageRules, find_outage
 from guard.core.activity.settings import ActivitySettings
-from guard.core.activity.status_report import StatusReport, SurveyedAgent, TaskLine, category
+from guard.core.activity.status_report import (
+    RunLine,
+    StatusReport,
+    SurveyedAgent,
+    TaskLine,
+    category,
+)
 from guard.core.agents.agent import ACTIVE
 from guard.core.agents.registry import AGENT_REGISTRY, AgentRegistry
 from guard.core.agents.report import FAILED, AgentsReport, ListedAgent
 from guard.core.base.fast_models import entry_from
+from guard.core.check.events import CheckMade
 from guard.core.check.last_check import LAST_CHECK
 from guard.core.check.warnings import CHECK_WARNINGS, list_warnings
+from guard.core.iteration.run import RUN
 from guard.hooks.ingest import ingest_hooks
+from guard.iteration.kept_output import KeptOutput
 
 _THREADS = 4
 _SurveyedLook = tuple[ListedAgent, AgentSubject | None, Look | None]
@@ -48,8 +60,56 @@ def survey(
         ),
         agents=tuple(agents),
         outage=outage,
+        runs=tuple(_list_runs(guard)),
         warnings=_list_check_warnings(guard),
     )
+
+
+def _list_runs(guard: Invocation) -> Iterator[RunLine]:
+    """Yield the runs that go on."""
+    checks, now = guard.store.views(LAST_CHECK), guard.clock.now()
+    for key, run in guard.store.views(RUN).items():
+        opened, check = run.open_iteration, checks.get(key)
+        supervisor = opened.supervisor if opened is not None else None
+        is_watched = supervisor is not None and is_running(supervisor, guard.store)
+        # Between two iterations only a limit is waited for longer than a moment.
+        until = check.retry_at if check is not None and check.run == run.run else None
+        is_waiting = opened is None and run.ended_at is None and until is not None and until > now
+        if not is_watched and not is_waiting:
+            continue
+        number = opened.number if opened is not None else run.iterations
+        known, breaker = opened or run.last_iteration, load_breaker(guard.store, key)
+        kept = KeptOutput.named(guard, run.run, number).watched_until()
+        yield RunLine(
+            run=run.run,
+            worktree=key,
+            iteration=number,
+            agent=known.agent if known is not None else None,
+            since=known.started_at if known is not None else None,
+            last_seen=datetime.fromtimestamp(kept, UTC) if kept else None,
+            waits_for="the end of a limit" if is_waiting else None,
+            until=until if is_waiting else None,
+            breaker=breaker.state,
+            streak=breaker.streak,
+            open_tasks=_open_tasks(guard, key),
+            cost_usd=_cost_so_far(guard, run.run),
+        )
+
+
+def _open_tasks(guard: Invocation, worktree: str) -> int | None:
+    known = guard.repository_if_any
+    if known is None or guard.worktree_key != worktree:
+        return None
+    return count_open_tasks(known.root, "", guard.config.settings)
+
+
+def _cost_so_far(guard: Invocation, run: str) -> float | None:
+    events = (entry.event for entry in guard.store.entries())
+    checks = (event for event in events if isinstance(event, CheckMade) and event.run == run)
+    usages = {check.iteration: check.usage for check in checks}
+    costs = [usage.cost_usd for usage in usages.values() if usage is not None]
+    told = [cost for cost in costs if cost is not None]
+    return sum(told) if told else None
 
 
 def _failed(registry: AgentRegistry) -> int:

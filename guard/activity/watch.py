@@ -20,13 +20,14 @@ from guard.core.agents.agent import ACTIVE
 from guard.core.agents.registry import GLOBAL_REGISTRY
 from guard.core.base.text import harmless_json
 from guard.errors import GuardError
-from guard.store.log import LIVE
 from guard.system.file_events import News
 
 _LONGEST_PAUSE = 15.0
+_LONGEST_PAUSE_OF_RUN = 3.0
+"""While a run goes on, the last sign of its life has to be a recent one."""
 _SHORTEST_ROUND = 0.2
 _MOST_WATCHED = 1000
-_CHANGING = {"agents": {"__all__": {"age_minutes"}}}
+_CHANGING = {"agents": {"__all__": {"age_minutes"}}, "runs": {"__all__": {"last_seen"}}}
 """Fields that differ at every look."""
 
 
@@ -105,7 +106,7 @@ def watch_status(guard: Invocation, display: StatusDisplay, *, activity: bool) -
                 warnings.warn(f"{_error_text(error)}; the last known state is shown")
             display.show(report, warnings.take())
             took = monotonic() - begun
-            display.wait(news, _LONGEST_PAUSE)
+            display.wait(news, _LONGEST_PAUSE_OF_RUN if report.runs else _LONGEST_PAUSE)
         # However much happens, surveys take at most half of the time.
         sleep(max(0.0, begun + max(_SHORTEST_ROUND, 2 * took) - monotonic()))
 
@@ -129,7 +130,7 @@ def _news(guard: Invocation) -> News:
     try:
         return agent_news(guard, None, list(islice(_watched_paths(guard), _MOST_WATCHED)))
     except (GuardError, OSError):
-        return News([guard.workspace.path / LIVE])
+        return News([], log=guard.store.bell())
 
 
 def _watched_paths(guard: Invocation) -> Iterator[Path]:

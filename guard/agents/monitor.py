@@ -24,7 +24,6 @@ from guard.core.agents.roster import NO_AGENTS
 from guard.core.agents.whereabouts import Placing
 from guard.core.base.text import plural
 from guard.errors import GuardError, Refused
-from guard.store.log import LIVE
 from guard.system.host import read_host
 
 if TYPE_CHECKING:
@@ -44,7 +43,7 @@ def list_agents(
     looks: bool = True,
 ) -> AgentsReport:
     """List the agents of a task, or of all tasks; `everything` adds finished ones that the global registry dropped."""
-    seen = _look_and_record(guard, _find_agents(guard, task_id, everything)) if looks else {}
+    seen = record_ends(guard, _find_agents(guard, task_id, everything)) if looks else {}
     found = _find_agents(guard, task_id, everything)
     view = (
         guard.store.view(GLOBAL_REGISTRY)
@@ -102,10 +101,10 @@ def _with_liveness(agent: Agent, seen: LivenessLook | None) -> ListedAgent:
     return ListedAgent(**fields, liveness=seen.state, seen=seen.detail[:512])
 
 
-def _look_and_record(
+def record_ends(
     guard: Invocation, found: Iterable[Agent]
 ) -> dict[tuple[str, str, int], LivenessLook]:
-    # Ends are recorded, and sessions that are seen for the first time.
+    """Look at the active ones of these agents; record which have ended, and sessions that are seen for the first time."""
     active = [agent for agent in found if agent.status in ACTIVE]
     now = guard.clock.now()
     places = [(agent.whereabouts, seconds_since_placed(agent, guard.clock)) for agent in active]
@@ -142,7 +141,7 @@ def describe_agent(guard: Invocation, task_id: str, agent_id: str) -> AgentDetai
     from guard.core.claims.validate import explain_score
 
     agent = require_agent(guard, task_id, agent_id)
-    seen = _look_and_record(guard, [agent])
+    seen = record_ends(guard, [agent])
     agent = require_agent(guard, task_id, agent_id)
     findings = guard.store.view(FINDINGS, task_id)
     validation = agent.completion_validation
@@ -188,7 +187,8 @@ def agent_news(guard: Invocation, task_id: str | None, files: Iterable[Path] = (
 
     found = _find_agents(guard, task_id, False)
     places = [agent.whereabouts for agent in found if agent.status in ACTIVE]
-    return News([guard.workspace.path / LIVE, *files], watched_processes(places, here=read_host()))
+    running = watched_processes(places, here=read_host())
+    return News(files, running, guard.store.bell())
 
 
 def active_agents(report: AgentsReport) -> list[ListedAgent]:

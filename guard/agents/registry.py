@@ -3,7 +3,7 @@
 The caller gathers what it needs from git, tmux or the machine beforehand: a change here waits for nothing but the lock.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from datetime import datetime
@@ -31,11 +31,20 @@ from guard.core.agents.registry import AGENT_REGISTRY, GLOBAL_REGISTRY, KEEP_FIN
 from guard.core.agents.roster import AgentCounts, StatusEvent, transition
 from guard.core.agents.whereabouts import Placing
 from guard.core.claims.completion_validation import CompletionValidation
+from guard.core.log.events import BaseEvent
 from guard.errors import Refused, WrongUsage
 from guard.store import Change, Store
 
 if TYPE_CHECKING:
     from guard.core.agents.report import AgentReport, RecordedAs
+
+
+Also = Callable[[Change, int], Iterable[BaseEvent]]
+"""What else belongs to a change of the registries: it gets the incarnation of the agent, and returns events to append."""
+
+
+def nothing_else(_change: Change, _incarnation: int) -> Iterable[BaseEvent]:
+    return ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +73,7 @@ def spawn(
     keep_finished: int = KEEP_FINISHED,
     place: Placing | None = None,
     ground: Ground | None = None,
+    also: Also = nothing_else,
 ) -> "AgentReport":
     with store.change() as change, refuse_invalid_fields():
         before = find_agent(change, task_id, agent_id)
@@ -82,6 +92,7 @@ def spawn(
             *([place_event(stamp(), place)] if place and place.where.is_known else []),
             *([baseline_event(stamp(), ground)] if ground else []),
             *PendingCounts(change).transitions(event, before),
+            *also(change, incarnation),
         )
         return make_report(change, event, "spawned", before)
 
@@ -94,6 +105,7 @@ def update(
     place: Placing | None = None,
     validation: CompletionValidation | None = None,
     strict: bool = False,
+    also: Also = nothing_else,
 ) -> "AgentReport":
     """Record a report; after the agent's end, or from an earlier incarnation, it changes no count.
 
@@ -125,16 +137,18 @@ def update(
             change.append(*claims)
             return make_report(change, event, recorded_as, before, validation)
         placed = [place_event(stamp(), place)] if place is not None else []
-        change.append(event, *placed, *claims, *moved)
+        change.append(event, *placed, *claims, *moved, *also(change, incarnation))
         return make_report(change, event, recorded_as, before, validation)
 
 
-def resume_work(store: Store, now: datetime, agent: Agent, place: Placing) -> "AgentReport | None":
+def resume_work(
+    store: Store, now: datetime, agent: Agent, place: Placing, also: Also = nothing_else
+) -> "AgentReport | None":
     """Record that an active agent works again, and where; None if the agent changed since the caller read it."""
     with refuse_invalid_fields():
         event = AgentUpdated(**stamp_of(agent, now), status="working")
         placed = place_event(stamp_of(agent, now), place)
-    return _record_if_unchanged(store, agent, "updated", event, placed)
+    return _record_if_unchanged(store, agent, "updated", event, placed, also=also)
 
 
 def give_up(store: Store, now: datetime, agent: Agent, why: str) -> None:
@@ -185,11 +199,13 @@ def _record_if_unchanged(
     event: AgentUpdated | AgentEndDetected,
     *others: AgentPlaced | AgentClaimValidated,
     validation: CompletionValidation | None = None,
+    also: Also = nothing_else,
 ) -> "AgentReport | None":
     with store.change() as change:
         if not _is_unchanged(change, agent):
             return None
-        change.append(event, *others, *PendingCounts(change).transitions(event, agent))
+        moved = PendingCounts(change).transitions(event, agent)
+        change.append(event, *others, *moved, *also(change, agent.incarnation))
         return make_report(change, event, recorded_as, agent, validation)
 
 

@@ -179,7 +179,7 @@ def _change_of(
 def _is_new(guard: Invocation) -> bool:
     # A report of an unregistered agent must not create a workspace.
     guard.store.refuse_lost_log()
-    return not guard.workspace.path.exists()
+    return not guard.store.exists()
 
 
 def _reporting_incarnation(

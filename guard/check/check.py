@@ -16,22 +16,24 @@ from guard.core.base.paths import unspell
 from guard.core.base.text import fit_line, plural
 from guard.core.check.events import MOST_LOOKS
 from guard.core.check.evidence import MOST_LIVING, Evidence, Living, Policy
-from guard.core.check.holders import is_news, living_agent, may_commit
-from guard.core.check.judge import Step, Verdict, judge, settle
+from guard.core.check.holders import is_at_work, is_news, living_agent, may_answer_anew, may_commit
+from guard.core.check.judge import Step, Verdict, hold_against_proof, judge, settle
 from guard.core.check.last_check import LastCheck
 from guard.core.check.report import CheckResult
 from guard.core.iteration.events import GOES_ON, DirtyFile
 from guard.core.probe.answer import ProbeResult
+from guard.core.prove.report import Proof, ProofSummary, is_worse
 from guard.core.snapshots.snapshot import Rescue, Snapshot
-from guard.core.work.count import commits_with_changes, count_work
+from guard.core.work.count import commits_with_changes, count_work, tips_of_work
 from guard.core.work.history import History
 from guard.core.work.leftovers import find_leftovers, find_replaced
 from guard.errors import GuardError, RepositoryProblem, StoreUnavailable
 from guard.git.dirty import Dirty
 from guard.git.history import read_history
 from guard.git.refs import head_and_refs_stamp
+from guard.git.run import limit_git
 from guard.hooks.ingest import ingest_hooks
-from guard.iteration.attribution import LeftByIteration, left_by_iteration
+from guard.iteration.attribution import LeftByIteration, left_by_iteration, paths_behind
 from guard.iteration.current import has_agent_ended
 from guard.iteration.process_watch import ProcessWatch
 from guard.team import TeamWatch
@@ -42,6 +44,13 @@ if TYPE_CHECKING:
 
 _PAUSE_SECONDS = 0.2
 _MOST_NAMES = 5
+_NO_COMMAND = ProofSummary(
+    result="unverifiable",
+    reason="no_command",
+    detail="prove.required is set, and no command is named that the work must pass",
+)
+_MOST_TIPS = 5
+"""So many branches with work on them are proven."""
 _NOTHING_BEFORE = (
     "no baseline was recorded before: every uncommitted change counts as the iteration's"
 )
@@ -68,6 +77,7 @@ class Check:
     """The refs and what was alive when the last probe was asked."""
     _rescue: Rescue | None = None
     _snapshot: Snapshot | None = None
+    _proof: Proof | None = None
     _looks: list[Evidence] = field(default_factory=list)
     _last_step: str = ""
     _stamp: str = ""
@@ -98,7 +108,7 @@ class Check:
                 self._remember(evidence, decision)
                 if isinstance(decision, Verdict):
                     evidence = self._save(decision, evidence)
-                    verdict = settle(decision, evidence)
+                    verdict = self._hold_against_proof(settle(decision, evidence), evidence)
                     return self._result(verdict, evidence, time.monotonic() - begun)
                 self._do(decision)
         except (RepositoryProblem, StoreUnavailable) as error:
@@ -153,8 +163,12 @@ class Check:
         work = count_work(self._history)
         self._found = left_by_iteration(git, baseline, aside=self._found.aside, away=self._away)
         self._found = self._found.with_hidden(self._hidden or ())
+        if work.imported and not work.new_commits:
+            behind = paths_behind(git, baseline, work.head, self._found)
+            self._found = replace(self._found, behind=behind)
         self._away = ()  # From the first look on this guard is watching.
-        dirty, aside = self._found.dirty.files, self._found.aside
+        found = self._found
+        dirty = tuple(file for file in found.dirty.files if file.path not in found.behind)
         team = self.team.look()
         living = self._list_busiest(team.living)
         return Evidence(
@@ -164,10 +178,11 @@ class Check:
             changed_since_probe=self._has_changed(self._stamp, living),
             waited_seconds=self.waited_before + self._waited,
             work=work.model_copy(update={"warnings": (*work.warnings, *self._warnings())}),
-            uncommitted=find_leftovers(baseline.dirty, dirty, work.stashed, aside),
+            uncommitted=find_leftovers(baseline.dirty, dirty, work.stashed, found.aside),
             output=subject.output,
-            agent_ended=has_agent_ended(subject.iteration),
+            agent_ended=has_agent_ended(subject.guard, subject.iteration),
             ended_by_guard=subject.ended_by_guard,
+            hooks_loop=subject.hooks_loop,
             can_ask=subject.agent is not None,
             living=living,
             team=team.team,
@@ -186,6 +201,9 @@ class Check:
             yield _NOTHING_BEFORE
         if found.aside:
             yield f"{plural(len(found.aside), 'file')} changed while no guard was watching: taken for the user's"
+        if found.behind:
+            files = plural(len(found.behind), "file")
+            yield f"commits from elsewhere moved HEAD, and the work tree is behind it: {files}"
         if self._hidden:
             names = ", ".join(file.path for file in self._hidden[:_MOST_NAMES])
             files = plural(len(self._hidden), "file")
@@ -200,7 +218,7 @@ class Check:
         if evidence.uncommitted.has_any or (decision.status, decision.reason) in GOES_ON:
             return False
         if not evidence.own_commits:
-            return True
+            return True  # What cannot be read leaves no trace but in the snapshot.
         from guard.check.hidden import may_hide
 
         try:
@@ -257,10 +275,10 @@ class Check:
             self._rescue = None
 
     def _has_changed(self, stamp: str, living: tuple[Living, ...]) -> bool:
-        """Tell whether anything has changed since the last probe was asked."""
+        """Tell whether the session may answer otherwise than it did when it was last asked."""
         if self._asked is None:
             return False
-        return stamp != self._asked[0] or is_news(self._asked[1], living, self.policy)
+        return stamp != self._asked[0] or may_answer_anew(self._asked[1], living, self.policy)
 
     def _wait_for_news(self, step: Step) -> float:
         """Wait until a ref moves, what lived has ended or gone idle, or the time is over; the seconds it took."""
@@ -284,7 +302,7 @@ class Check:
     def _ask(self) -> ProbeResult:
         from guard.probe import ask
 
-        with self.subject.stop_clock():
+        with self.subject.stop_clock(), self.watch.probing():
             return ask(self.subject.question())
 
     def _commit_left(self) -> Rescue:
@@ -318,9 +336,58 @@ class Check:
         if is_due and self._rescue is None and may_commit(evidence, self.policy):
             self._rescue = self._commit_left()
             evidence = self._look()
+            self._looks.append(evidence)
         if self._rescue is None or self._rescue.snapshot is None:
             self._snapshot = self._keeper.snapshot()
         return evidence
+
+    def _hold_against_proof(self, verdict: Verdict, evidence: Evidence) -> Verdict:
+        """Prove complete work by the project's own checks, if the user has named them."""
+        subject, policy = self.subject, self.policy
+        checks = subject.settings.prove.checks_at("iteration")
+        is_asked = policy.prove and (checks or policy.prove_required)
+        if verdict.status != "complete" or not is_asked:
+            return verdict
+        if is_at_work(evidence, policy):
+            self._keeper.warn("not proven: something of the iteration is still at work")
+            return verdict
+        from guard.prove.prove import needs_proof
+
+        is_new = bool(evidence.own_commits or self._rescue)
+        tips = tips_of_work(self._history) if is_new else ()
+        if not tips and (self._rescue or needs_proof(subject.guard, subject.settings)):
+            tips = (evidence.work.head,) if evidence.work.head is not None else ()
+        if tips and not checks:
+            return hold_against_proof(verdict, _NO_COMMAND, policy)
+        try:
+            for tip in tips[:_MOST_TIPS]:
+                proof = self._prove(tip)
+                if self._proof is None or is_worse(proof, self._proof):
+                    self._proof = proof
+        except (GuardError, OSError) as error:
+            said = f"guard could not prove the work: {error}"
+            self._keeper.warn(said)
+            failed = ProofSummary(
+                result="unverifiable", reason="guard_failed", detail=fit_line(said)
+            )
+            return hold_against_proof(verdict, failed, policy)
+        return hold_against_proof(verdict, self._proof, policy)
+
+    def _prove(self, tip: str) -> Proof:
+        from guard.prove.prove import prove
+        from guard.prove.work import ProveTerms
+
+        subject = self.subject
+        terms = ProveTerms(
+            head=tip,
+            since=subject.baseline.head if subject.baseline.revision is not None else None,
+            settings=subject.settings.prove,
+            run=subject.iteration.run,
+            iteration=subject.iteration.number,
+            moment="iteration",
+        )
+        with subject.stop_clock(), limit_git(None):
+            return prove(subject.guard, terms, self.live)
 
     def _result(self, verdict: Verdict, evidence: Evidence, elapsed: float) -> CheckResult:
         left = self._found.files
@@ -338,6 +405,7 @@ class Check:
             is_new=self._keeper.is_new(left),
             secrets=tuple(scan.secrets) if scan is not None else (),
             not_scanned=tuple(scan.not_scanned) if scan is not None else (),
+            proof=self._proof,
         )
 
     def _scan_commits(self) -> "CommitScan | None":

@@ -165,7 +165,6 @@ class Leftovers:
                     environ={**subject.environ, "GUARD_RESCUE": subject.iteration.mark},
                     time_limit=limit,
                     cwd=subject.repository.root,
-                    chosen=True,
                 )
         except OSError as error:
             raise _NoProgram(f"the rescue command does not start: {error.strerror}") from None

@@ -17,6 +17,7 @@ from guard.core.check.report import CheckResult
 from guard.core.iteration.baseline import EMPTY
 from guard.core.iteration.events import GOES_ON, IterationEnded
 from guard.core.iteration.run import RUN, OpenIteration
+from guard.core.prove.report import ProofSummary
 from guard.core.rescue.events import RescueMade
 from guard.core.snapshots.snapshot import Rescue
 from guard.errors import GuardError
@@ -68,7 +69,7 @@ def _ends_iteration(
     if is_supervised:
         return True
     # A check by hand does not end what another guard watches over, and one look alone ends nothing but complete work.
-    is_watched = opened is not None and is_other_guard_alive(opened.supervisor)
+    is_watched = opened is not None and is_other_guard_alive(check.subject.guard, opened.supervisor)
     return not is_watched and (policy.wait or verdict.status == "complete")
 
 
@@ -138,9 +139,15 @@ def _check_event(
         supervised=is_supervised,
         left=result.left,
         aside=result.aside,
+        proof=_summarise(result.proof),
+        usage=subject.usage,
         policy=policy.model_dump(mode="json"),
         looks=tuple(look.model_dump(mode="json") for look in result.looks),
     )
+
+
+def _summarise(proof: ProofSummary | None) -> ProofSummary | None:
+    return None if proof is None else ProofSummary.model_validate(proof, from_attributes=True)
 
 
 def _warning_events(

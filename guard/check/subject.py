@@ -13,14 +13,16 @@ from guard.context.invocation import Invocation
 from guard.core.check.evidence import Cutoff
 from guard.core.classify import Classification
 from guard.core.config.settings import Settings
+from guard.core.cost.usage import UNKNOWN, Usage
+from guard.core.hooks.event_kinds import MARK
 from guard.core.hooks.git.state import COMMITS
 from guard.core.iteration.baseline import Baseline
+from guard.core.tool_calls.agent_loop import LoopFound
 from guard.git.locate import Repository
 from guard.git.reader import RepositoryReader
 from guard.iteration.attribution import Away
 from guard.iteration.current import Iteration
 from guard.iteration.other_trees import refs_of_others
-from guard.iteration.process_watch import MARK
 from guard.system.clock import Deadline
 
 if TYPE_CHECKING:
@@ -43,6 +45,10 @@ class CheckSubject:
     output: Classification | None = None
     """What the agent's output means, where guard saw it."""
     ended_by_guard: Cutoff | None = None
+    hooks_loop: LoopFound | None = None
+    """What the agent repeated by the word of its hooks, if its output does not tell."""
+    usage: Usage = UNKNOWN
+    """What the iteration used, as far as its agent tells."""
     away: tuple[Away, ...] = ()
     """The times in which no guard watched: what changed then may be the user's."""
     aside: frozenset[str] = frozenset()

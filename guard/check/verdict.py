@@ -14,16 +14,22 @@ from guard.context.invocation import Invocation
 from guard.context.workspace import refuse_damaged_index
 from guard.core.check.evidence import Cutoff, Evidence
 from guard.core.check.judge import Verdict
-from guard.core.check.last_check import LastCheck
+from guard.core.check.last_check import LAST_CHECK, LastCheck
 from guard.core.check.report import CheckReport, CheckResult, check_report
 from guard.core.classify import Classification
+from guard.core.config.settings import Settings
+from guard.core.cost.usage import Usage, measure_usage
 from guard.core.iteration.events import BaselineSnapshotLost
+from guard.core.iteration.run import RUN
+from guard.core.run.command import goes_on_with_session
+from guard.core.tool_calls.agent_loop import LoopFound
 from guard.core.work.leftovers import Uncommitted, find_leftovers
 from guard.errors import GuardError, RepositoryProblem, StateProblem
 from guard.git.dirty import read_dirty
 from guard.git.reader import RepositoryReader
 from guard.git.run import limit_git
 from guard.hooks.git.commits import find_missed_commits
+from guard.hooks.loops import find_hooked_loop
 from guard.iteration.attribution import Away
 from guard.iteration.current import (
     CheckTerms,
@@ -52,6 +58,10 @@ class Observation:
     ended_by_guard: Cutoff | None = None
     alone: bool = False
     """Whether no guard watched over it for a while."""
+    agent_seconds: float | None = None
+    """How long the agent ran, if guard saw it."""
+    hooks_loop: LoopFound | None = None
+    """What the agent repeated by the word of its hooks, if its output does not tell."""
 
     @classmethod
     def afterwards(
@@ -59,7 +69,10 @@ class Observation:
     ) -> "Observation":
         """Return what can still be seen of an iteration that no guard watches over any more."""
         watch = watch_processes(guard, iteration)
-        return cls(watch, classify_kept_output(guard, iteration), alone=alone)
+        output = classify_kept_output(guard, iteration)
+        is_told = output is not None and output.usage is not None  # Then it told of the calls, too.
+        hooks_loop = None if is_told else find_hooked_loop(guard, iteration)
+        return cls(watch, output, alone=alone, hooks_loop=hooks_loop)
 
 
 @saves_before_abort
@@ -90,6 +103,7 @@ def _refuse_broken_state(subject: CheckSubject) -> None:
     guard, baseline = subject.guard, subject.baseline
     refuse_damaged_index(guard.repository, guard.environ)
     guard.store.refuse_lost_segments()
+    guard.store.refuse_changed_log()
     if os.path.lexists(guard.workspace.path / SHADOW_FOLDER):
         refuse_untrusted(guard.workspace.path)
     if baseline.kept is None or has_snapshot(guard, baseline.kept):
@@ -164,19 +178,45 @@ def _subject(
     last: LastCheck | None,
 ) -> CheckSubject:
     opened = iteration.opened
-    settings = guard.settings(iteration.frozen, terms.flags)
+    settings = guard.settings(iteration.frozen, terms.flags, iteration.trusted_commits)
     since = unwatched_since(guard, iteration) if seen.alone else None
+    agent = terms.agent or settings.completion_check.agent or (opened.agent if opened else None)
     return CheckSubject(
         guard,
         iteration,
         settings,
-        agent=terms.agent or settings.completion_check.agent or (opened.agent if opened else None),
+        agent=agent,
         session=terms.session or (opened.session if opened else None),
         spec=terms.spec,
         output=seen.output,
         ended_by_guard=seen.ended_by_guard,
+        hooks_loop=seen.hooks_loop,
+        usage=_measure(guard, iteration, settings, seen, last, agent),
         away=() if since is None else (Away.after_guard(since),),
         aside=frozenset(last.aside if last else ()),
+    )
+
+
+def _measure(
+    guard: Invocation,
+    iteration: Iteration,
+    settings: Settings,
+    seen: Observation,
+    last: LastCheck | None,
+    agent: str | None,
+) -> Usage:
+    if last is not None and last.usage is not None and last.output is not None:
+        return last.usage  # The check that saw the agent end measured it.
+    output, run = seen.output, guard.store.view(RUN, guard.worktree_key)
+    command = run.command if run is not None and run.run == iteration.run else ()
+    newest = guard.store.view(LAST_CHECK, guard.worktree_key)
+    return measure_usage(
+        output.usage if output else None,
+        before=newest.totals_of(output.session) if newest and output else None,
+        had_history=goes_on_with_session(command),
+        prices=settings.cost.price_list,
+        agent=agent,
+        seconds=seen.agent_seconds,
     )
 
 
@@ -221,4 +261,5 @@ def _report(subject: CheckSubject, result: CheckResult) -> CheckReport:
         agent=subject.agent,
         session=subject.session,
         missed=missed,
+        usage=subject.usage,
     )

@@ -5,6 +5,8 @@ from guard.core.base.text import escape, plural
 from guard.core.check.report import CheckReport
 from guard.core.check.warnings import list_warnings
 from guard.core.check.words import status_word, verdict_line
+from guard.core.cost.text import usage_line
+from guard.core.prove.text import command_to_repeat
 from guard.core.snapshots.snapshot import Snapshot
 
 _COLOURS = {
@@ -12,14 +14,25 @@ _COLOURS = {
     "timeout": "problem",
     "error": "problem",
     "blocked": "problem",
+    "refuted": "problem",
 }
 _MOST_NAMES = 5
+HOW_TO_PROVE = (
+    "to have work proven, name the command that must succeed: --prove 'pytest -q', or prove.command"
+)
+
+
+def lacks_command(report: CheckReport) -> bool:
+    """Tell whether new work is complete and no command was there to prove it."""
+    return report.assurance == "unproven" and report.proof is None and report.new_commits > 0
 
 
 def headline(report: CheckReport) -> str:
     word = status_word(report.status)
     line = verdict_line(report.status, report.reason, report.detail).removeprefix(word)
     line = colour(word, _COLOURS.get(report.status, "warning")) + line
+    if report.assurance == "unproven":
+        line += ", not proven"
     if report.retry_at is not None:
         line += f"; try again at {report.retry_at:%Y-%m-%d %H:%M:%S} UTC"
     return line
@@ -29,9 +42,14 @@ def verdict_text(report: CheckReport) -> str:
     """Return the verdict, what it rests on, and where the work that was left is safe."""
     lines = [headline(report)]
     lines += [f"  {fact.source}: {escape(fact.fact)}" for fact in report.evidence]
+    lines += [f"  {HOW_TO_PROVE}"] if lacks_command(report) else []
+    if report.proof is not None and report.proof.result != "proven":
+        lines.append(f"  show it again: {command_to_repeat(report.proof)}")
     lines += [
         f"  commit {line.oid[:10]} {escape(line.subject)}" for line in report.work.commits[:5]
     ]
+    used = usage_line(report.usage)
+    lines += [f"  used: {used}"] if used is not None else []
     lines += _uncommitted_lines(report)
     lines += [f"  {line}" for line in list_warnings((), (), report.held_back)]
     kept = report.snapshot
@@ -57,8 +75,10 @@ def _uncommitted_lines(report: CheckReport) -> list[str]:
 
 
 def summary_lines(report: CheckReport) -> str:
-    """Return one line about an iteration of a loop, and one about each file that was held back or has a secret."""
+    """Return lines about an iteration of a loop: verdict, usage, and each file that was held back or has a secret."""
     parts = [f"iteration {report.iteration}", headline(report)]
     if report.rescued_commits:
         parts.append(plural(report.rescued_commits, "rescued commit"))
-    return "\n".join(["  ".join(parts), *(f"  {line}" for line in report.warnings)])
+    used = usage_line(report.usage)
+    notes = [f"used: {used}"] if used is not None else []
+    return "\n".join(["  ".join(parts), *(f"  {line}" for line in (*notes, *report.warnings))])

@@ -130,10 +130,11 @@ def _combine(places: list[_WorkFound], git: RepositoryReader) -> WorkSinceBaseli
     files = {path for place in places for path in (*place.left, *place.committed)}
     return WorkSinceBaseline(
         files=frozenset(map(spell, files)),
-        commits=sum(place.work.new_commits for place in places if place.work.net_change),
+        commits=sum(place.work.counted for place in places),
         uncounted=tuple(words for place in places for words in describe_uncounted(place.work)),
         last_edit=_last_edit(places),
         substance=_weigh(places, git),
+        left=frozenset(spell(path) for place in places for path in place.left),
     )
 
 

@@ -14,6 +14,7 @@ from guard.core.tool_calls.read import ToolCall, ToolCallReader
 from guard.iteration.kept_output import KeptOutput
 
 _MOST_CALLS = 20_000
+_MOST_PRINTED = 1 << 20
 
 
 @dataclass(frozen=True)
@@ -43,6 +44,19 @@ class KeptSession:
             return ""
         reader.finish(0, now)
         return reader.last_message
+
+    def last_words(self, now: datetime) -> str:
+        """Return the agent's last message; of a program without events, the end of what it printed."""
+        said = self.last_message(now)
+        if said:
+            return said
+        reader = self.kept.read(self.agent)
+        if reader is None or reader.format is not None:
+            return ""
+        data = b""
+        for chunk in self.kept.chunks("stdout"):
+            data = (data + chunk)[-_MOST_PRINTED:]
+        return data.decode(errors="replace")
 
 
 def session_of(guard: Invocation, agent: Agent) -> KeptSession | None:

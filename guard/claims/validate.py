@@ -4,7 +4,7 @@ import os
 import tempfile
 from collections.abc import Iterator
 from dataclasses import replace
-from datetime import datetime, timedelta
+from datetime import datetime
 from pathlib import Path
 from typing import NamedTuple
 
@@ -16,16 +16,16 @@ from guard.core.agents.agent import Agent
 from guard.core.agents.baseline import AGENT_BASELINE, AgentBaseline, baseline_key
 from guard.core.agents.registry import GLOBAL_REGISTRY
 from guard.core.base.paths import spell, unspell
-from guard.core.base.text import escape, shorten
 from guard.core.claims.completion_validation import CompletionValidation
-from guard.core.claims.evidence import ClaimEvidence, TestRun, WorkSinceBaseline
+from guard.core.claims.evidence import ClaimEvidence, TestRun, WorkSinceBaseline, add_tests
 from guard.core.claims.files import named_paths
 from guard.core.claims.validate import needs_person, validate
 from guard.core.classify.question import find_question
 from guard.core.hooks.git.state import COMMITS
 from guard.core.hooks.state import HOOKS
+from guard.core.prove.known_proof import proof_of_tree
+from guard.core.prove.proofs import PROOFS, ProofEntry
 from guard.core.tool_calls.read import ToolCall
-from guard.core.tool_calls.test_runs import runs_that_count
 from guard.errors import GuardError
 from guard.git.locate import Repository, repository_at
 from guard.git.named_files import find_named
@@ -79,8 +79,8 @@ def validate_claim(
         silent=silent,
     )
     measured = _measure(guard, agent, evidence)
-    heard = _heard_runs(guard, agent) if calls is None else ()
-    known = replace(measured, tests=_known_tests(agent, measured, calls, heard))
+    others = (*_other_runs(guard, agent, calls), *_proof_runs(measured))
+    known = add_tests(measured, calls, others)
     validation = validate(known, guard.users_config.settings.claims)
     return ValidatedClaim(validation, needs_person(known))
 
@@ -102,10 +102,29 @@ def _measure(guard: Invocation, agent: Agent, evidence: ClaimEvidence) -> ClaimE
             existing=find_named(git, names),
             ignored=find_ignored(git, names),
             root=str(git.repository.root),
+            proof=_find_proof(guard, git),
         )
     except GuardError as error:
         return replace(evidence, unmeasured=error.message[:_LONGEST_REASON])
     return replace(measured, tests=_find_traces(git, evidence.spawned_at, evidence.at))
+
+
+def _find_proof(guard: Invocation, git: RepositoryReader) -> ProofEntry | None:
+    """Return the newest proof of the tree that is committed now, by the command that the user names."""
+    proofs = guard.store.view(PROOFS, guard.key_of(git.repository.root))
+    tree = git.line("rev-parse", "--verify", "--quiet", "HEAD^{tree}") if proofs else None
+    if tree is None:
+        return None
+    return proof_of_tree(proofs, tree, guard.users_config.settings.prove)
+
+
+def _proof_runs(evidence: ClaimEvidence) -> Iterator[TestRun]:
+    # A proof from before the agent began is no run of its own; tests of the work under review passed, too.
+    proof = evidence.proof
+    if proof is None or proof.at < evidence.spawned_at:
+        return
+    if proof.result in ("proven", "review"):
+        yield TestRun("proof", proof.at, passed=True, detail=proof.result)
 
 
 def _changes(
@@ -153,26 +172,15 @@ def _find_repository(guard: Invocation, baseline: AgentBaseline) -> Repository:
     return guard.repository_if_any or repository_at(Path(os.fsdecode(unspell(baseline.root))))
 
 
-def _known_tests(
-    agent: Agent,
-    measured: ClaimEvidence,
-    calls: tuple[ToolCall, ...] | None,
-    heard: tuple[TestRun, ...] | None,
-) -> tuple[TestRun, ...] | None:
-    """Return the test runs that guard knows of: from tool calls, under guard itself, and from traces on disk."""
-    traces = None if measured.tests is None else list(measured.tests)
+def _other_runs(
+    guard: Invocation, agent: Agent, calls: tuple[ToolCall, ...] | None
+) -> Iterator[TestRun]:
+    """Yield the test runs under guard itself, and those that hooks report where guard does not see the calls."""
     if agent.last_test is not None:
-        # A run under guard counts even if guard could not look for traces.
         code = agent.last_test.exit_code
-        under_guard = TestRun("guard", agent.last_test.at, code == 0, f"exit code {code}")
-        traces = [*(traces or ()), under_guard]
-    if heard:
-        traces = [*(traces or ()), *heard]
-    seen = list(_runs_in(calls or (), measured.at))
-    if traces is None:
-        return tuple(seen) if calls is not None else None
-    edited = measured.changes.last_edit if measured.changes is not None else None
-    return (*(run for run in traces if not _is_out_of_date(run, edited)), *seen)
+        yield TestRun("guard", agent.last_test.at, code == 0, f"exit code {code}")
+    if calls is None:
+        yield from _heard_runs(guard, agent)
 
 
 def _heard_runs(guard: Invocation, agent: Agent) -> tuple[TestRun, ...]:
@@ -193,17 +201,3 @@ def _heard_runs(guard: Invocation, agent: Agent) -> tuple[TestRun, ...]:
         for run in work.runs
         if run.at >= agent.spawned_at
     )
-
-
-def _runs_in(calls: tuple[ToolCall, ...], at: datetime) -> Iterator[TestRun]:
-    # The stream has no times, but an order; the agent claims completion after all of them.
-    runs = runs_that_count(calls)
-    for number, run in enumerate(runs):
-        earlier = timedelta(microseconds=len(runs) - number)
-        yield TestRun(
-            "call", at - earlier, run.passed, shorten(escape(run.command), _LONGEST_REASON)
-        )
-
-
-def _is_out_of_date(run: TestRun, edited: datetime | None) -> bool:
-    return run.passed is not False and edited is not None and run.at < edited

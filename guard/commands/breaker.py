@@ -11,8 +11,9 @@ from guard import breaker
 from guard.breaker import Outcome
 from guard.context.invocation import Invocation
 from guard.context.output import colour, prints_report
-from guard.core.base.text import escape
+from guard.core.base.text import escape, plural
 from guard.core.breaker.report import BreakerReport
+from guard.core.check.words import status_word
 from guard.core.iteration.events import Status
 
 T = TypeVar("T")
@@ -34,12 +35,21 @@ def command() -> None:
     """Show and control the breaker, which stops a run that makes no progress."""
 
 
+_of_plan = click.option(
+    "--plan",
+    "of_plan",
+    is_flag=True,
+    help="The breaker that all agents of `guard plan run` share, not that of this work tree.",
+)
+
+
 @command.command("show")
+@_of_plan
 @prints_report
-def show(guard: Invocation, form: str) -> None:
+def show(guard: Invocation, of_plan: bool, form: str) -> None:
     """Show the state, the counts and the history; claim nothing."""
     guard.check_config()
-    report = breaker.show(guard)
+    report = breaker.show(guard, of_plan=of_plan)
     guard.output.document(report, form, lambda found: _text(found, history=True))
 
 
@@ -105,10 +115,13 @@ def trip(guard: Invocation, reason: str, form: str) -> None:
 
 @command.command("reset")
 @click.option("--reason", default="reset", show_default=True, metavar="WORD", help="The reason.")
+@_of_plan
 @prints_report
-def reset(guard: Invocation, reason: str, form: str) -> None:
+def reset(guard: Invocation, reason: str, of_plan: bool, form: str) -> None:
     """Close the breaker by hand, and set every count to zero."""
-    _change(guard, form, breaker.reset, reason)
+    guard.check_config()
+    breaker.reset(guard, reason, of_plan=of_plan)
+    guard.output.document(breaker.show(guard, of_plan=of_plan), form, _text)
 
 
 def _change(
@@ -126,9 +139,12 @@ def _answer(report: BreakerReport) -> str:
 
 def _text(report: BreakerReport, *, history: bool = False) -> str:
     lines = [_state(report), f"counts: {_counts(report)}"]
+    if history or report.refuted_streak:
+        lines.append(f"refuted: {_refuted(report)}")
     if history:
         lines += [
-            f"{_time(entry.at)}  {entry.what:18}  {entry.status or '':11}  {entry.reason}".rstrip()
+            f"{_time(entry.at)}  {entry.what:18}  {status_word(entry.status or ''):11}  "
+            f"{'' if entry.reason == entry.status else status_word(entry.reason)}".rstrip()
             for entry in report.history
         ]
     return "\n".join(escape(line) for line in lines)
@@ -150,6 +166,14 @@ def _counts(report: BreakerReport) -> str:
         f"{report.rescue_streak} rescued, {report.denied_streak} denied"
         f"{error if report.fingerprint_count else ''}"
     )
+
+
+def _refuted(report: BreakerReport) -> str:
+    streak, limit = report.refuted_streak, report.refuted_limit
+    found = f"{plural(streak, 'iteration') if streak else 'no iteration'} in a row"
+    if not limit:
+        return f"{found}; no number of them opens the breaker (breaker.refuted_limit = 0)"
+    return f"{found}; the breaker opens at {limit} (breaker.refuted_limit)"
 
 
 def _time(moment: datetime) -> str:

@@ -84,6 +84,7 @@ def _text(report: ClassifyReport) -> str:
         "killed": ", ".join(report.killed),
         "denied": ", ".join(report.denied_tools),
         "words": report.words,
+        "loop": report.loop.sentence if report.loop else None,
         "format": report.format or "plain text",
         "claim": report.claim,
         "skipped": plural(report.skipped, "line") if report.skipped else None,

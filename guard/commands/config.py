@@ -1,11 +1,14 @@
 """`guard config`."""
 
 import json
+from typing import Any
 
 import click
 
 from guard.context.invocation import Invocation
 from guard.context.output import prints_report
+from guard.context.workspace import show_place
+from guard.core.base.fields import Section
 from guard.core.base.text import escape
 from guard.core.config.resolve import Resolved, knobs, value_of
 from guard.core.log.reports import ConfigReport, SettingLine
@@ -30,7 +33,7 @@ def _lines(resolved: Resolved, workspace_flag: str | None) -> list[SettingLine]:
     return [
         SettingLine(
             key=knob.key,
-            value=given.get(knob.key, value_of(resolved, knob)),
+            value=_shown(knob.key, given.get(knob.key, _plain(value_of(resolved, knob)))),
             default=knob.default,
             origin="command line"
             if knob.key in given
@@ -41,6 +44,20 @@ def _lines(resolved: Resolved, workspace_flag: str | None) -> list[SettingLine]:
         )
         for knob in knobs()
     ]
+
+
+def _shown(key: str, value: Any) -> Any:
+    """Return a value without the password that an address may have in it."""
+    return show_place(value) if key == "workspace" and isinstance(value, str) else value
+
+
+def _plain(value: Any) -> Any:
+    """Return a value with its tables as JSON has them."""
+    if isinstance(value, Section):
+        return value.model_dump(mode="json")
+    if isinstance(value, tuple):
+        return tuple(map(_plain, value))
+    return {key: _plain(each) for key, each in value.items()} if isinstance(value, dict) else value
 
 
 def _text(report: ConfigReport) -> str:

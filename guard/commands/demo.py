@@ -10,23 +10,28 @@ import click
 from guard.context.invocation import Invocation
 from guard.context.output import colour
 from guard.core.base.text import escape
+from guard.errors import WrongUsage
 
 
 @click.command("demo")
 @click.option("--state", is_flag=True, help="Play the second part: damaged state.")
+@click.option("--plan", is_flag=True, help="Play the third part: a plan that is worked off.")
 @click.option("--keep", is_flag=True, help="Keep the scratch folder, and print its path.")
 @click.pass_obj
-def command(guard: Invocation, state: bool, keep: bool) -> None:
+def command(guard: Invocation, state: bool, plan: bool, keep: bool) -> None:
     """Play agent sessions that end in every way, in a scratch repository.
 
     The demo needs only git, and changes nothing outside its scratch folder. Exit code 1 if a scene does not go as
     expected.
     """
-    from guard.demo.plays import IterationsPlay, StatePlay
+    from guard.demo.plays import IterationsPlay, PlanPlay, StatePlay
+
+    if state and plan:
+        raise WrongUsage("--state and --plan are two parts of the demo", "leave one of them out")
 
     begun = monotonic()
     folder = Path(tempfile.mkdtemp(prefix="guard-demo-"))
-    play = StatePlay if state else IterationsPlay
+    play = PlanPlay if plan else StatePlay if state else IterationsPlay
     try:
         play(folder, lambda line: guard.output.result(_style(line))).play()
     finally:

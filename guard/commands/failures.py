@@ -19,12 +19,14 @@ def command(ctx: click.Context, form: str) -> None:
     if ctx.invoked_subcommand is not None:
         return
     from guard.coordinator.record import find_state
+    from guard.core.coordinator.report import task_names
     from guard.core.failures.report import FailuresReport, failures_text
 
     guard: Invocation = ctx.obj
     state = find_state(guard)
     report = FailuresReport(failure_patterns=state.failure_patterns if state else {})
-    guard.output.document(report, form, failures_text)
+    names = task_names(state) if state is not None else {}
+    guard.output.document(report, form, lambda found: failures_text(found, names))
 
 
 @command.command("record")

@@ -14,10 +14,11 @@ from guard.commands import options
 from guard.context.invocation import Invocation
 from guard.context.output import prints_report
 from guard.core.base.text import escape
+from guard.core.check.words import verdict_line
 from guard.core.github.report import STATUSES, StepReport, ToldReport
 from guard.errors import RepositoryProblem, WrongUsage
 
-FAIL_ON = "timeout error blocked interrupted breaker_open fault"
+FAIL_ON = "timeout error blocked interrupted refuted breaker_open fault"
 _FROM_VARIABLES = {"auto_envvar_prefix": "GUARD_ACTION"}
 _SHA = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
 _MOST_BYTES = 64 * 1024 * 1024
@@ -100,10 +101,8 @@ def step(
                 f"emptied files of the step that the agent had written to: {', '.join(changed)}"
             )
         publishing.save_report(report, job)
-        summary = (
-            verdict_text(report.check) if report.check else f"{report.status}: {report.detail}"
-        )
-        guard.output.result(summary)
+        brief = verdict_line(report.status, "", report.detail)
+        guard.output.result(verdict_text(report.check) if report.check else brief)
 
 
 @contextmanager
@@ -143,7 +142,7 @@ def publish(guard: Invocation, mode: Any, fail_on: str, push_rescue: bool, annot
     from guard.core.github.outcome import statuses_to_fail_on
     from guard.github import push as pushing
     from guard.github.environment import JobEnvironment
-    from guard.github.publish import place_in_checkout, publish, read_report
+    from guard.github.publish import find_night, place_in_checkout, publish, read_report
 
     wrong = None
     try:
@@ -161,7 +160,9 @@ def publish(guard: Invocation, mode: Any, fail_on: str, push_rescue: bool, annot
     push = pushing.push_rescue(repository, job, report.check, is_wanted=push_rescue, token=token)
     if push.why in ("fork", "no_token", "refused"):
         guard.output.warn(f"the rescued commits were not pushed: {push.detail}")
-    code, lines = publish(report, push, job, words, place_in_checkout(repository, job))
+    night = find_night(guard, job, report)
+    folder = place_in_checkout(repository, job)
+    code, lines = publish(report, push, job, words, folder, night)
     if annotate:
         for line in lines:
             click.echo(line)

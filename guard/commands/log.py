@@ -1,14 +1,13 @@
 """`guard log`."""
 
 import json
-import re
 from collections import deque
-from datetime import UTC, datetime, timedelta
 from time import sleep
 from typing import Any
 
 import click
 
+from guard.commands import options
 from guard.context.invocation import Invocation
 from guard.context.output import colour, prints_report
 from guard.core.base.text import escape, harmless_json, plural
@@ -20,8 +19,6 @@ _POLL_SECONDS = 0.2
 _LONGEST = 120
 _MOST_PATHS = 5
 _ENVELOPE = ("v", "seq", "more", "at", "type", "id", "run", "iteration", "prev", "hash")
-_AGO = re.compile(r"(\d{1,6})([smhd])")
-_UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days"}
 
 
 @click.command("log")
@@ -46,6 +43,18 @@ _UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days"}
     help="Print only the last N of these events.",
 )
 @click.option("-f", "--follow", is_flag=True, help="Keep printing new events until Ctrl-C.")
+@click.option(
+    "--export",
+    "target",
+    metavar="FILE",
+    help="Write the whole log to FILE, byte for byte; `-` is stdout.",
+)
+@click.option(
+    "--import",
+    "source",
+    metavar="FILE",
+    help="Take the whole log of FILE over into a workspace without history; `-` is stdin.",
+)
 @prints_report
 def command(
     guard: Invocation,
@@ -54,12 +63,22 @@ def command(
     run: str | None,
     last: int | None,
     follow: bool,
+    target: str | None,
+    source: str | None,
     form: str,
 ) -> None:
     """Print the events of the log.
 
-    With --follow and --format json, every event is one line.
+    With --follow and --format json, every event is one line. --export and --import move a log between workspaces.
     """
+    if target is not None or source is not None:
+        _move(
+            guard,
+            target,
+            source,
+            has_filter=bool(types or since or run or follow) or last is not None,
+        )
+        return
     from guard.core.log.table import event_types
     from guard.log import LogReader
 
@@ -68,7 +87,7 @@ def command(
             raise WrongUsage(
                 f"{name!r} is not a type of event", f"use one of {', '.join(event_types())}"
             )
-    begin = _parse_time(since, guard.clock.now()) if since else None
+    begin = options.parse_since(since, guard.clock.now()) if since else None
 
     def is_wanted(event: BaseEvent) -> bool:
         return (
@@ -88,6 +107,22 @@ def command(
         sleep(_POLL_SECONDS)
         for record in reader.read():
             guard.output.result(_line(record, form))
+
+
+def _move(guard: Invocation, target: str | None, source: str | None, *, has_filter: bool) -> None:
+    from guard.log import export_log, import_log
+
+    if has_filter or (target is not None and source is not None):
+        raise WrongUsage(
+            "--export and --import move the whole log", "give one of them, and no other option"
+        )
+    if target is not None:
+        count, verb = export_log(guard, target), "exported"
+    else:
+        assert source is not None
+        count, verb = import_log(guard, source), "imported"
+    if target != "-":
+        guard.output.result(f"{verb} {plural(count, 'record')}")
 
 
 def _line(record: dict[str, Any], form: str) -> str:
@@ -119,17 +154,3 @@ def _name_paths(items: Any) -> str:
     shown = [escape(str(path))[:_LONGEST] for path in dict.fromkeys(paths)][:_MOST_PATHS]
     more = ", …" if len(set(paths)) > len(shown) else ""
     return f": {', '.join(shown)}{more}" if shown else ""
-
-
-def _parse_time(text: str, now: datetime) -> datetime:
-    ago = _AGO.fullmatch(text)
-    try:
-        if ago:
-            return now - timedelta(**{_UNITS[ago[2]]: int(ago[1])})
-        moment = datetime.fromisoformat(text)
-    except (ValueError, OverflowError):
-        raise WrongUsage(
-            f"--since {text!r} is not a time",
-            "write for example 2026-01-31T12:00:00Z, or 2h for two hours ago",
-        ) from None
-    return moment if moment.tzinfo else moment.replace(tzinfo=UTC)

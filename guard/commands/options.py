@@ -1,7 +1,10 @@
 """Options that several commands share, and the values made from them."""
 
 import os
-from collections.abc import Callable, Sequence
+import re
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from datetime import UTC, datetime, timedelta
 from functools import wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, get_args
@@ -11,15 +14,19 @@ import click
 from guard.context.ids import id_callback
 from guard.context.invocation import Invocation
 from guard.context.output import format_option, write_document
-from guard.core.base.fields import Report
-from guard.core.check.settings import AgentCli
-from guard.errors import WrongUsage
+from guard.core.base.agent_json import AgentCli
+from guard.errors import Interrupted, WrongUsage
 
 if TYPE_CHECKING:
+    from guard.core.base.fields import Report
+    from guard.core.config.settings import Settings
     from guard.core.coordinator.requests import Request
+    from guard.core.cost.budget import Allowance, CostBudget
     from guard.iteration.current import CheckTerms
     from guard.run.order import RunOrder
 
+_AGO = re.compile(r"(\d{1,6})([smhd])")
+_UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days"}
 F = TypeVar("F", bound=Callable[..., Any])
 R = TypeVar("R")
 
@@ -47,6 +54,12 @@ class Seconds(click.ParamType):  # type: ignore[type-arg]
         if not self._least <= seconds <= self._most:
             self.fail(f"{value} is not between {self._least:g} and {self._most}", param, ctx)
         return seconds
+
+
+class Amount(Seconds):
+    """An amount of dollars within limits."""
+
+    name = "amount"
 
 
 def stack(*options: Callable[[F], F]) -> Callable[[F], F]:
@@ -128,7 +141,10 @@ def settles_rollbacks(function: Callable[..., R], *, of_plan: bool = False) -> C
         from guard.rollback import settle_killed, settle_unrecorded
 
         if of_plan:
+            from guard.landing import settle_landing
+
             settle_unrecorded(guard)
+            settle_landing(guard)
         else:
             from guard.snapshots.last_resort import save_before_abort
 
@@ -137,6 +153,15 @@ def settles_rollbacks(function: Callable[..., R], *, of_plan: bool = False) -> C
         return function(guard, *args, **options)
 
     return settle_first
+
+
+@contextmanager
+def tells_what_is_safe(hint: Callable[[], str | None]) -> Iterator[None]:
+    """Add the hint to the message with which Ctrl-C in this block ends the command."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        raise Interrupted("interrupted", hint()) from None
 
 
 def settles_plan_rollbacks(function: Callable[..., R]) -> Callable[..., R]:
@@ -162,6 +187,13 @@ check_options = stack(
     click.option("--no-probe", is_flag=True, help="Ask no agent; judge by the evidence alone."),
     click.option("--no-rescue", is_flag=True, help="Commit nothing; still take a snapshot."),
     click.option("--no-wait", is_flag=True, help="Look once, wait for nothing, commit nothing."),
+    click.option(
+        "--prove",
+        "prove_command",
+        metavar="CMD",
+        help="Say complete only if CMD, such as 'pytest -q', succeeds on a clean checkout of the commits.",
+    ),
+    click.option("--no-prove", is_flag=True, help="Do not run prove.command."),
 )
 """The options of a completion check; `check_terms` reads them."""
 
@@ -200,6 +232,16 @@ activity_options = stack(
     ),
 )
 
+_report_options = stack(
+    click.option("--no-notify", is_flag=True, help="Send no notices."),
+    click.option(
+        "--show",
+        type=click.Choice(["text", "raw", "none"]),
+        help="How to show what the agent prints: its events as messages and tool calls, byte for byte, or not at all; "
+        "by default text on a terminal, else raw.",
+    ),
+)
+"""The options of `run` and `loop` about what a person gets to see."""
 words_argument = click.argument(
     "words", metavar="-- CMD...", nargs=-1, required=True, type=click.UNPROCESSED
 )
@@ -209,11 +251,75 @@ words_argument = click.argument(
 def runs_agent(function: Callable[..., int]) -> Callable[..., int]:
     """Add the options of a command that runs the agent, and the agent's command line."""
     callback = click.pass_obj(settles_rollbacks(function))
-    return stack(check_options, run_options, format_option, words_argument)(callback)
+    return stack(check_options, run_options, _report_options, format_option, words_argument)(
+        callback
+    )
 
 
 def max_time_option(text: str) -> Callable[[F], F]:
     return click.option("--max-time", type=Seconds(0.001, MONTH_SECONDS), metavar="S", help=text)
+
+
+AMOUNT = Amount(least=1e-6, most=1e9)
+allowance_options = stack(
+    click.option(
+        "--max-cost",
+        type=AMOUNT,
+        metavar="USD",
+        help="End the agent when it has cost this many dollars, as its CLI or your cost.prices tell.",
+    ),
+    click.option(
+        "--max-tokens",
+        type=click.IntRange(1, 10**15),
+        metavar="N",
+        help="End the agent when it has used this many tokens, those from a cache included.",
+    ),
+)
+"""What one iteration may use; `take_allowance` reads it."""
+
+
+def take_allowance(options: dict[str, Any]) -> "Allowance | None":
+    from guard.core.cost.budget import Allowance
+
+    found = Allowance(options.pop("max_cost"), options.pop("max_tokens"))
+    return found if found != Allowance() else None
+
+
+budget_options = stack(
+    click.option(
+        "--max-cost",
+        type=AMOUNT,
+        metavar="USD",
+        help="Stop when the agents have cost this many dollars, as their CLIs or your cost.prices tell.",
+    ),
+    click.option(
+        "--max-tokens",
+        type=click.IntRange(1, 10**15),
+        metavar="N",
+        help="Stop when the agents have used this many tokens, those from a cache included.",
+    ),
+    click.option(
+        "--max-cost-without-progress",
+        type=AMOUNT,
+        metavar="USD",
+        help="Stop when so many dollars were spent since the last new work (proven, where there is a command).",
+    ),
+)
+"""The user's budget; `take_budget` reads it."""
+
+
+def take_budget(settings: "Settings", options: dict[str, Any]) -> "CostBudget":
+    """Take the budget out of the options; what is not given is as the settings say."""
+    from guard.core.cost.budget import CostBudget
+
+    names = ("max_cost", "max_tokens", "max_cost_without_progress")
+    given = {name: options.pop(name) for name in names}
+    return CostBudget(
+        **{
+            name: getattr(settings.run, name) if value is None else value
+            for name, value in given.items()
+        }
+    )
 
 
 def run_order(
@@ -222,19 +328,24 @@ def run_order(
     """Take out of the options what to run, and return it with the file for the report."""
     from guard.run.order import RunOrder
 
-    report = options.pop("report")
-    if report is not None and not report.absolute().parent.is_dir():
-        raise WrongUsage(
-            f"--report: {report.parent} is not a folder", "create the folder, or name another file"
-        )
-    if report is not None:
-        # The folder that it is now: the agent may put a link in its place.
-        report = Path(os.path.realpath(report.parent), report.name)
+    report = fixed_path("--report", options.pop("report"))
     names = {name: options.pop(name) for name in ("task", "agent_id", "agent_type")}
     if names["agent_type"] is not None and names["task"] is None:
         raise WrongUsage("--type is for the registries, and no task is given", "add --task ID")
     terms = check_terms(options)
-    return RunOrder(words, terms, to_stderr=form == "json", **names), report
+    seen = {"show": options.pop("show", None), "notifies": not options.pop("no_notify", False)}
+    return RunOrder(words, terms, to_stderr=form == "json", **seen, **names), report
+
+
+def fixed_path(option: str, file: Path | None) -> Path | None:
+    """Return a file for reports in the folder that its folder is now: the agent may put a link in its place."""
+    if file is None:
+        return None
+    if not file.absolute().parent.is_dir():
+        raise WrongUsage(
+            f"{option}: {file.parent} is not a folder", "create the folder, or name another file"
+        )
+    return Path(os.path.realpath(file.parent), file.name)
 
 
 def check_terms(options: dict[str, Any]) -> "CheckTerms":
@@ -250,7 +361,9 @@ def check_terms(options: dict[str, Any]) -> "CheckTerms":
         probe=not options.pop("no_probe"),
         wait=not options.pop("no_wait"),
         rescue=not options.pop("no_rescue"),
+        prove=not options.pop("no_prove"),
         flags={
+            "prove.command": options.pop("prove_command"),
             "completion_check.probe_command": command,
             "completion_check.max_probes": options.pop("max_probes"),
             "completion_check.probe_interval_seconds": options.pop("probe_interval"),
@@ -259,7 +372,7 @@ def check_terms(options: dict[str, Any]) -> "CheckTerms":
     )
 
 
-def write_report(report: Report, file: Path | None, warn: Callable[[str], None]) -> None:
+def write_report(report: "Report", file: Path | None, warn: Callable[[str], None]) -> None:
     """Write the document to the file of --report; a failure is only a warning and does not change the verdict."""
     if file is None:
         return
@@ -312,5 +425,21 @@ def record_request(guard: Invocation, request: "Request", event_id: str | None, 
 def print_change(guard: Invocation, done: Any, form: str) -> None:
     from guard.core.coordinator.report import change_report, change_text
 
-    report = change_report(done.events, done.state, repeated=done.repeated)
+    hold = guard.users_config.settings.coordinator.hold_on_question
+    report = change_report(done.events, done.state, repeated=done.repeated, hold=hold)
     guard.output.document(report, form, lambda found: change_text(found, done.state))
+
+
+def parse_since(text: str, now: datetime) -> datetime:
+    """Return the time that --since names: a moment, or one so long ago."""
+    ago = _AGO.fullmatch(text)
+    try:
+        if ago:
+            return now - timedelta(**{_UNITS[ago[2]]: int(ago[1])})
+        moment = datetime.fromisoformat(text)
+    except (ValueError, OverflowError):
+        raise WrongUsage(
+            f"--since {text!r} is not a time",
+            "write for example 2026-01-31T12:00:00Z, or 2h for two hours ago",
+        ) from None
+    return moment if moment.tzinfo else moment.replace(tzinfo=UTC)

@@ -2,7 +2,7 @@
 
 import click
 
-from guard.commands.options import agent_cli_option, probe_command_option
+from guard.commands.options import agent_cli_option, probe_command_option, tells_what_is_safe
 from guard.context.invocation import Invocation
 from guard.context.output import prints_report
 from guard.core.base.text import escape
@@ -42,7 +42,9 @@ def command(
         "completion_check.probe_timeout_seconds": probe_timeout,
         "completion_check.probe_model": model,
     }
-    report = probe_session(guard, session, flags)
+    again = "the repository is as it was, and the session can be asked again"
+    with tells_what_is_safe(lambda: again):
+        report = probe_session(guard, session, flags)
     guard.output.verdict(report, form, _text)
     return 0 if report.answer else _LIMITED if report.failure == "limited" else _FAILED
 

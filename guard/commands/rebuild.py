@@ -29,6 +29,10 @@ def command(guard: Invocation, salvage: bool, form: str) -> None:
 
 def _text(report: RebuildReport) -> str:
     lines = [f"set aside {escape(path)}" for path in report.set_aside]
+    if report.dropped_records:
+        lines.append(
+            f"{plural(report.dropped_records, 'record')} from the damage on are not used any more"
+        )
     lines += [f"written {escape(path)}" for path in report.written]
     total = plural(len(report.written) + len(report.unchanged), "view")
     lines.append(

@@ -5,7 +5,7 @@ from typing import Any
 
 import click
 
-from guard.commands.options import agent_cli_option, settles_rollbacks
+from guard.commands.options import agent_cli_option, settles_rollbacks, tells_what_is_safe
 from guard.context.invocation import Invocation
 from guard.context.output import colour, prints_report
 from guard.core.base.text import escape, plural
@@ -47,7 +47,9 @@ def command(
     from guard.check import verdict
 
     terms = CheckTerms(**given, flags={"rescue.planner": planner})
-    report = verdict.rescue(guard, terms, dry=dry_run, on_branch=branch)
+    kept = "nothing is lost: `guard snapshots` lists what was saved, and `guard rescue` goes on"
+    with tells_what_is_safe(lambda: kept):
+        report = verdict.rescue(guard, terms, dry=dry_run, on_branch=branch)
     guard.output.verdict(report, form, _text)
     return 0 if report.is_settled else 1
 

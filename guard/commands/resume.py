@@ -53,6 +53,9 @@ def command(
 ) -> None:
     """Write a prompt that brings a stalled agent back to work, and send it if asked.
 
+    With --send guard claims the next task of the plan for an agent that has none; a prompt that is only printed
+    names the task and claims nothing.
+
     An agent that is at work gets no prompt (exit code 1). During one stall guard sends an agent at most
     `resume.max_per_stall` prompts; after that a person is needed (14). While a usage limit holds the agent, guard
     sends nothing (13). With --all, guard prints one line per agent, or one JSON document per line; `guard resume
@@ -63,7 +66,8 @@ def command(
 
     guard: Invocation = ctx.obj
     _check_words(agent, task, everyone, send, by, watch)
-    request = ResumeRequest(task, lookback, not no_claim, send, by, not no_activity_check)
+    claims = send and not no_claim
+    request = ResumeRequest(task, lookback, claims, send, by, not no_activity_check)
     if agent is not None:
         ingest_hooks(guard)
         report = resume(guard, agent, request)

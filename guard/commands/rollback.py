@@ -46,8 +46,11 @@ def command(
     """
     from guard.coordinator.record import require_state
     from guard.core.coordinator.report import task_names
+    from guard.landing import settle_landing
     from guard.rollback.rollback import rollback
 
+    require_state(guard)
+    settle_landing(guard)
     names = task_names(require_state(guard))
 
     def tell(rolled_back: RolledBackTask) -> None:
@@ -96,9 +99,8 @@ def _text(report: RollbackReport, names: Mapping[str, str]) -> str:
         return f"{escape(own)} was {report.detail}; nothing changed"
     lines = []
     for task in report.tasks:
-        what = "nothing to revert"
-        if task.to_sha and (task.snapshot or report.reason == "finished"):
-            what = f"revert {task.to_sha[:10]}"
+        made = task.to_sha if task.reverted else None
+        what = f"revert {made[:10]}" if made else "nothing to revert"
         lines.append(
             f"{names.get(task.task_id, task.task_id)} returned to available queue ({what})"
         )

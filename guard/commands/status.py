@@ -7,6 +7,7 @@ import click
 from guard.context.invocation import Invocation
 from guard.context.output import prints_report
 from guard.core.activity.status_report import status_text
+from guard.errors import WrongUsage
 
 
 @click.command("status")
@@ -20,14 +21,24 @@ from guard.core.activity.status_report import status_text
     is_flag=True,
     help="Update the output whenever something changes, until Ctrl-C; JSON is one document per line.",
 )
+@click.option(
+    "--fleet",
+    is_flag=True,
+    help="Show the agents, runs and open breakers of all machines and repositories of the PostgreSQL database.",
+)
 @prints_report
-def command(guard: Invocation, no_activity_check: bool, watch: bool, form: str) -> None:
+def command(
+    guard: Invocation, no_activity_check: bool, watch: bool, fleet: bool, form: str
+) -> None:
     """Show every task with its agents, and which of them are alive, at work or stale.
 
     Guard first marks agents as ended whose tmux session or process is gone. By the age of its last report an agent
     is `fresh` (under 2 hours), `warning` (to 6), `critical` (to 12) or `auto_resume` (over 12); an agent that is at
     work is at most `warning`. `guard activity AGENT` shows the signs of one agent.
     """
+    if fleet:
+        _show_fleet(guard, form, watch=watch)
+        return
     from guard.activity.survey import survey
 
     if watch:
@@ -42,6 +53,15 @@ def command(guard: Invocation, no_activity_check: bool, watch: bool, form: str) 
     finally:
         live.clear()
     guard.output.document(report, form, status_text)
+
+
+def _show_fleet(guard: Invocation, form: str, *, watch: bool) -> None:
+    from guard.core.fleet.report import fleet_text
+    from guard.fleet import look_over_fleet
+
+    if watch:
+        raise WrongUsage("--watch follows one workspace", "leave out --watch or --fleet")
+    guard.output.document(look_over_fleet(guard), form, fleet_text)
 
 
 def _watch(guard: Invocation, form: str, *, activity: bool) -> NoReturn:

@@ -13,7 +13,9 @@ from guard.core.team.report import team_report, team_text, team_text_of_member, 
 from guard.hooks.ingest import ingest_hooks
 
 _BECAUSE = tuple(
-    reason for reason in get_args(LeftBecause) if reason not in ("cleared", "lease_expired")
+    reason
+    for reason in get_args(LeftBecause)
+    if reason not in ("cleared", "lease_expired", "named")
 )
 """The reasons that a user may give; only guard itself sets the others."""
 

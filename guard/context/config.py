@@ -1,42 +1,69 @@
 """Read the configuration from files and variables; `core/config` resolves it."""
 
 import os
-from collections.abc import Mapping
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 from guard.core.base.text import utf8_text
-from guard.core.config.resolve import BadSetting, Resolved, SettingSource, knobs, nest_keys, resolve
+from guard.core.config.resolve import (
+    BadSetting,
+    Resolved,
+    SettingSource,
+    key_of_variable,
+    nest_keys,
+    resolve,
+)
 from guard.errors import ConfigProblem
 from guard.system.foreign_files import read_regular
+from guard.system.homes import cache_home as cache_home
+from guard.system.homes import state_home as state_home
+from guard.system.homes import user_folder as user_folder
 
 PROJECT_FILE, PYPROJECT, USER_FILE = "guard.toml", "pyproject.toml", "config.toml"
-_MOST_BYTES = 1024 * 1024
+MOST_BYTES = 1024 * 1024
 
 
-def user_folder(environ: Mapping[str, str]) -> Path:
-    return _base(environ, "XDG_CONFIG_HOME", ".config")
+@dataclass(frozen=True)
+class Approval:
+    """What the user trusts of the project's settings, as it is in one commit."""
+
+    files: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    """The content of each file that has settings of guard, by its name."""
+    sources: tuple[SettingSource, ...] = ()
+    warnings: tuple[str, ...] = ()
+    is_known: bool = False
+    """Whether the user trusts any: then an edited file gets one warning, not one for each key."""
 
 
-def state_home(environ: Mapping[str, str]) -> Path:
-    return _base(environ, "XDG_STATE_HOME", os.path.join(".local", "state"))
+NO_APPROVAL = Approval()
+TRUST_FOLDER = "trust.d"
+"""In the state home: one record for each repository whose settings the user trusts."""
 
 
-def cache_home(environ: Mapping[str, str]) -> Path:
-    return _base(environ, "XDG_CACHE_HOME", ".cache")
+def has_records(environ: Mapping[str, str]) -> bool:
+    """Tell whether the user trusts the settings of any repository."""
+    return os.path.lexists(state_home(environ) / TRUST_FOLDER)
 
 
-def _base(environ: Mapping[str, str], variable: str, below_home: str) -> Path:
-    # A relative path would depend on the current folder, so it counts as unset, as the XDG specification says.
-    path = environ.get(variable, "")
-    home = environ.get("HOME") or os.path.expanduser("~")
-    if not os.path.isabs(path) and not os.path.isabs(home):
-        raise ConfigProblem(
-            f"HOME is {home!r}, which is not an absolute path", f"set HOME or {variable}"
-        )
-    return Path(path if os.path.isabs(path) else os.path.join(home, below_home), "guard")
+def _settle(source: SettingSource, approval: Approval) -> SettingSource:
+    return replace(source, is_settled=True) if approval.is_known else source
+
+
+def _edited(sources: Sequence[SettingSource], approval: Approval) -> list[str]:
+    """Return a warning of each file of the work tree that is not as the user trusts it."""
+    found = {os.path.basename(source.origin): source.values for source in sources}
+    names = [
+        name
+        for name in (PYPROJECT, PROJECT_FILE)
+        if approval.files and approval.files.get(name, {}) != found.get(name, {})
+    ]
+    return [
+        f"{name} was edited since you trusted it; the edit does not count until you run `guard trust`"
+        for name in names
+    ]
 
 
 class ConfigSources:
@@ -52,21 +79,26 @@ class ConfigSources:
         project: Path | None,
         flags: Mapping[str, Any] | None = None,
         frozen: Mapping[str, Any] | None = None,
+        approval: Approval = NO_APPROVAL,
     ) -> Resolved:
         """Return the settings in force for a work tree.
 
-        `frozen` holds the project's settings from the start of an iteration; it replaces the project's files.
+        `frozen` holds the project's settings from the start of an iteration; it replaces the project's files. `approval`
+        holds what the user trusts of them.
         """
         sources = [*self._user_sources, SettingSource("command line", dict(flags or {}))]
-        unread: list[str] = []
+        warnings: list[str] = []
         if self._explicit is None:
             from_project, unread = self._project_sources(project, frozen)
-            sources = [*from_project, *sources]
+            settled = [_settle(source, approval) for source in from_project]
+            edited = [] if project is None or frozen is not None else _edited(settled, approval)
+            warnings = [*unread, *approval.warnings, *edited]
+            sources = [*settled, *approval.sources, *sources]
         try:
             resolved = resolve(sources)
         except BadSetting as error:
             raise ConfigProblem(str(error), "`guard config` lists every key") from None
-        return replace(resolved, warnings=(*unread, *resolved.warnings))
+        return replace(resolved, warnings=(*warnings, *resolved.warnings))
 
     @cached_property
     def _user_sources(self) -> list[SettingSource]:
@@ -94,10 +126,18 @@ class ConfigSources:
                         sources.append(SettingSource(utf8_text(path), values, trusted=False))
         return self._projects[project]
 
+    def project_values(self, project: Path) -> dict[str, Mapping[str, Any]]:
+        """Return what each file of the project says now, by its name; nothing of one that cannot be read."""
+        found = {
+            os.path.basename(source.origin): source.values
+            for source in self._project_sources(project, None)[0]
+        }
+        return {name: found.get(name, {}) for name in (PYPROJECT, PROJECT_FILE)}
+
 
 def _read(path: Path, *, required: bool = False) -> dict[str, Any] | None:
     try:
-        data = read_regular(path, _MOST_BYTES)
+        data = read_regular(path, MOST_BYTES)
     except (FileNotFoundError, NotADirectoryError):
         if required:
             raise ConfigProblem(
@@ -108,9 +148,14 @@ def _read(path: Path, *, required: bool = False) -> dict[str, Any] | None:
         raise ConfigProblem(
             f"{path}: {error.strerror}", "make it a regular file that you may read"
         ) from None
-    if len(data) > _MOST_BYTES:
+    return parse_settings(path, data)
+
+
+def parse_settings(path: Path, data: bytes) -> dict[str, Any]:
+    """Return guard's settings in the content of a file; ConfigProblem if there is no telling."""
+    if len(data) > MOST_BYTES:
         raise ConfigProblem(
-            f"{path} is larger than {_MOST_BYTES} bytes", "fix the file, or move it away"
+            f"{path} is larger than {MOST_BYTES} bytes", "fix the file, or move it away"
         )
     import tomllib
 
@@ -136,12 +181,9 @@ def own_section(path: Path, document: dict[str, Any]) -> Any:
 
 def _environment(environ: Mapping[str, str]) -> list[SettingSource]:
     # One source per variable, so that `guard config` can name the variable as the origin of the value.
-    variables = {knob.variable: knob.key for knob in knobs()}
     sources = []
     for name, text in environ.items():
-        key = variables.get(name, "")
-        if not key and name.startswith("GUARD_") and "__" in name:
-            key = name.removeprefix("GUARD_").replace("__", ".").lower()
+        key = key_of_variable(name)
         if not text or not key:
             continue
         section, _, last = key.rpartition(".")

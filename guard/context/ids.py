@@ -4,7 +4,7 @@ import os
 from collections.abc import Callable
 from typing import Any
 
-from guard.core.base.fields import is_id
+from guard.core.base.text import is_id
 from guard.errors import WrongUsage
 
 

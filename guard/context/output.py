@@ -1,7 +1,6 @@
 """Write results to stdout, and problems and progress to stderr, without control characters."""
 
 import os
-import shutil
 import sys
 from collections.abc import Callable
 from contextlib import suppress
@@ -53,6 +52,15 @@ class Output:
                 "`guard log` shows what was recorded",
             ) from None
 
+    def raw(self, data: bytes) -> None:
+        """Write bytes to stdout as they are."""
+        try:
+            sys.stdout.buffer.write(data)
+        except BrokenPipeError:
+            raise ReaderGone from None
+        except OSError as error:
+            raise StoreUnavailable(f"cannot print the result: {error.strerror}") from None
+
     def document(self, document: Any, form: str, text: Callable[[Any], str]) -> None:
         """Print a report as text or JSON; a closed pipe does not change the exit code."""
         with suppress(ReaderGone):
@@ -97,7 +105,9 @@ class LoggedOutput(Output):
     """Writes warnings, notes and progress to the logger `guard`, for callers in Python."""
 
     def warn(self, message: str) -> None:
-        _logger().warning("%s", escape(message))
+        if message not in self._printed:
+            self._printed.add(message)
+            _logger().warning("%s", escape(message))
 
     def note(self, message: str) -> None:
         _logger().info("%s", escape(message))
@@ -127,6 +137,8 @@ class Live:
             return
         text = escape(message)
         if self._terminal:
+            import shutil
+
             width = max(20, shutil.get_terminal_size().columns - 1)
             say(f"\r\x1b[K{f'guard: {text}'[:width]}", end="")
         elif text.partition(";")[0] != self._last.partition(";")[0]:

@@ -1,18 +1,15 @@
 """Choose the folder for a repository's state, and find it again."""
 
+import json
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, fields
 from hashlib import sha256
 from pathlib import Path
-from typing import Literal
 from urllib.parse import unquote_to_bytes
 
-from pydantic import Field
-
 from guard.context.config import state_home
-from guard.core.base.fields import Count, Frozen, parse_document
 from guard.core.config.resolve import Resolved
 from guard.errors import (
     ConfigProblem,
@@ -23,11 +20,13 @@ from guard.errors import (
 )
 from guard.git import locate
 from guard.git.locate import Repository
-from guard.store.lock import LOCK
+from guard.store.dsn import Dsn, is_dsn, parse_dsn
+from guard.system.host import machine_id
 from guard.system.private_files import Folder
 
 INDEX = "index.d"
-_OWN = (LOCK, "shadow.git")
+_ENTRY_SCHEMA = "guard/worktree/1"
+_LARGEST_NUMBER = 2**53
 _TITLE = b"# State of guard"
 _README = """\
 # State of guard
@@ -43,16 +42,38 @@ Guard then refuses to go on as if nothing had happened, until you run `guard ini
 """
 
 
-class WorktreeEntry(Frozen):
+# Every command reads this document, and `guard where` reads no other one: so it is no model of pydantic, whose import takes
+# longer than all the rest of that command. `guard.schemas.generate` makes a model of it for the schema.
+@dataclass(frozen=True)
+class WorktreeEntry:
     """One work tree in the index, with its workspace. Paths are `file:` URIs."""
 
-    schema_: Literal["guard/worktree/1"] = Field("guard/worktree/1", alias="schema")
     worktree: str
     git_dir: str
     common_dir: str
-    device: Count
-    inode: Count
+    device: int
+    inode: int
     workspace: str
+
+    @classmethod
+    def parse(cls, data: bytes) -> "WorktreeEntry":
+        """Return the entry; ValueError says what is wrong with the document."""
+        values = json.loads(data)
+        if not isinstance(values, dict) or values.pop("schema", None) != _ENTRY_SCHEMA:
+            raise ValueError(f"schema: it should be {_ENTRY_SCHEMA!r}")
+        kinds = {field.name: field.type for field in fields(cls)}
+        for name in sorted({*kinds, *values}):
+            if name not in kinds:
+                raise ValueError(f"{name}: there is no such field")
+            if type(values.get(name)) is not kinds[name]:
+                raise ValueError(f"{name}: it is missing or of a wrong type")
+            if kinds[name] is int and not 0 <= values[name] <= _LARGEST_NUMBER:
+                raise ValueError(f"{name}: {values[name]} is out of range")
+        return cls(**values)
+
+    def as_json(self) -> bytes:
+        document = {"schema": _ENTRY_SCHEMA, **asdict(self)}
+        return json.dumps(document, indent=2).encode() + b"\n"
 
 
 @dataclass(frozen=True)
@@ -60,17 +81,41 @@ class Workspace:
     """The folder of the state, and why guard chose it."""
 
     path: Path
+    """The folder on this machine; with a server, its local half: snapshots, kept output, what hooks have spooled."""
     origin: str
     repository: Repository | None
     explicit: bool
+    server: "Dsn | None" = None
+    """Where the shared half is: log, views and leases; None if they lie in the folder, too."""
 
     @property
-    def worktree_key(self) -> str | None:
-        return worktree_key(self.repository.root) if self.repository else None
+    def name(self) -> str:
+        """Return what `--workspace` takes to mean this one; never with a password."""
+        return self.server.shown if self.server is not None else str(self.path)
+
+    @property
+    def key(self) -> str:
+        """Return one id for all work trees of the workspace, which every machine that shares it comes to."""
+        if self.server is None:
+            return worktree_key_of_path(self.path)
+        return _readable_id(Path(self.shared_name), Path(self.shared_name))
+
+    @property
+    def shared_name(self) -> str:
+        """Return the name of the workspace in the database."""
+        if self.server is not None and self.server.name is not None:
+            return self.server.name
+        return self.path.name
 
 
-def worktree_key(root: Path) -> str:
-    """Return the name of a work tree in the log."""
+def worktree_key(root: Path, environ: Mapping[str, str] = os.environ) -> str:
+    """Return the name of a work tree in the log: of this path on this machine."""
+    machine = machine_id(environ)
+    return _readable_id(root, root, f"{machine}\n" if machine else "")
+
+
+def worktree_key_of_path(root: Path) -> str:
+    """Return the name that older guards gave a work tree, whatever the machine."""
     return _readable_id(root, root)
 
 
@@ -94,6 +139,8 @@ def choose(
 ) -> Workspace:
     """Choose the workspace: by flag, variable or configuration, else by the index, else the default."""
     given = flag or config.settings.workspace
+    if given and is_dsn(given):
+        return _on_server(given, repository, flag, config, environ)
     if given:
         origin = "--workspace" if flag else config.origins["workspace"]
         if os.path.isabs(origin) and not os.path.isabs(os.path.expanduser(given)):
@@ -110,16 +157,63 @@ def choose(
     entry = _entry(home, repository.root)
     if entry is not None and entry.common_dir == repository.common_dir.as_uri():
         return Workspace(path_of_uri(entry.workspace), "index", repository, explicit=False)
+    return Workspace(_default_path(home, repository), "default", repository, explicit=False)
+
+
+def _on_server(
+    given: str,
+    repository: Repository | None,
+    flag: str | None,
+    config: Resolved,
+    environ: Mapping[str, str],
+) -> Workspace:
+    origin = "--workspace" if flag else config.origins["workspace"]
+    server = _parse_dsn(given, origin)
+    if flag and server.has_password:
+        raise WrongUsage(
+            "--workspace has a password in it, which every user of this machine can read in the list of processes",
+            "leave it out, and set PGPASSWORD or use ~/.pgpass; in GUARD_WORKSPACE or your own config it may stay",
+        )
+    if flag and is_dsn(configured := config.settings.workspace or ""):
+        # A command that guard starts is told the address without the password, which it finds where its parent did.
+        known = _parse_dsn(configured, config.origins["workspace"])
+        server = known if known.shown == server.shown else server
+    home = state_home(environ)
+    if repository is None:
+        name = _readable_id(Path(server.name or "fleet"), Path(server.shown))
+        return Workspace(home / name, origin, None, explicit=True, server=server)
+    return Workspace(
+        _default_path(home, repository), origin, repository, explicit=True, server=server
+    )
+
+
+def show_place(given: str) -> str:
+    """Return a path or an address of a workspace without its password."""
+    if not is_dsn(given):
+        return given
+    try:
+        return parse_dsn(given).shown
+    except ValueError:
+        return "postgresql://…"
+
+
+def _parse_dsn(given: str, origin: str) -> Dsn:
+    try:
+        return parse_dsn(given)
+    except ValueError as error:
+        raise WrongUsage(
+            f"{origin} is no address of a PostgreSQL server: {error}",
+            "write postgresql://USER@HOST/DATABASE",
+        ) from None
+
+
+def _default_path(home: Path, repository: Repository) -> Path:
     main = repository.common_dir
     label = main.parent if main.name == ".git" else main
-    return Workspace(home / _readable_id(label, main), "default", repository, explicit=False)
+    return home / _readable_id(label, main)
 
 
 def _check_path(given: str) -> Path:
-    if given.startswith(("postgresql://", "postgres://")):
-        raise WrongUsage(
-            "this guard keeps its state in folders, not in PostgreSQL", "name a folder"
-        )
     if "\0" in given:
         raise WrongUsage("the path of the workspace contains a NUL character", "name a folder")
     path = Path(os.path.abspath(os.path.expanduser(given)))
@@ -139,7 +233,7 @@ def ensure(workspace: Workspace, environ: Mapping[str, str]) -> None:
     Only the folder is required: a full disk may have room for a record but not for the other two.
     """
     try:
-        if not workspace.explicit:
+        if not workspace.explicit or workspace.server is not None:
             os.makedirs(workspace.path.parent, mode=0o700, exist_ok=True)
         folder = Folder.make(workspace.path)
         _refuse_others(folder)
@@ -159,9 +253,14 @@ def ensure(workspace: Workspace, environ: Mapping[str, str]) -> None:
 
 def is_workspace(folder: Folder) -> bool:
     """Tell whether the folder is guard's, or empty."""
+    from guard.store.lock import LOCK
+
     names = folder.names()
     # Another guard process may be writing the README now.
-    ours = any(name in _OWN or name.startswith(("events.", ".README.md.")) for name in names)
+    ours = any(
+        name in (LOCK, "shadow.git") or name.startswith(("events.", ".README.md."))
+        for name in names
+    )
     return not names or ours or (folder.read("README.md") or b"").startswith(_TITLE)
 
 
@@ -183,7 +282,7 @@ def _remember(home: Path, workspace: Workspace, repository: Repository) -> None:
         inode=status.st_ino,
         workspace=workspace.path.as_uri(),
     )
-    data = entry.model_dump_json(indent=2).encode() + b"\n"
+    data = entry.as_json()
     with Folder.make(home / INDEX) as folder:
         name = _entry_name(repository.root)
         if folder.read(name) != data:
@@ -207,6 +306,24 @@ def _recall_repository(home: Path, folder: Path) -> Repository | None:
     return Repository(folder, git_dir, common_dir, git_dir_exists=False)
 
 
+def list_entries(
+    environ: Mapping[str, str], notice: Callable[[str], None]
+) -> Iterator[WorktreeEntry]:
+    """Yield every entry of the index, those of one workspace among them; a damaged one is only told of."""
+    home = state_home(environ)
+    opened = Folder.open(home / INDEX)
+    if opened is None:
+        return
+    with opened as index:
+        for name in sorted(index.names()):
+            if not name.endswith(".json") or name.startswith("."):
+                continue
+            try:
+                yield WorktreeEntry.parse(index.read(name) or b"")
+            except (ValueError, RecursionError, StateProblem) as error:
+                notice(f"{home / INDEX / name} is left out: {error}")
+
+
 def _entry(home: Path, folder: Path) -> WorktreeEntry | None:
     opened = Folder.open(home / INDEX)
     if opened is None:
@@ -216,8 +333,8 @@ def _entry(home: Path, folder: Path) -> WorktreeEntry | None:
     if data is None:
         return None
     try:
-        entry = parse_document(WorktreeEntry, data)
-    except ValueError as error:
+        entry = WorktreeEntry.parse(data)
+    except (ValueError, RecursionError) as error:
         raise StateProblem(
             f"{home / INDEX / _entry_name(folder)} is damaged: {error}",
             "delete the file; the next command writes it again",
@@ -234,10 +351,11 @@ def _entry_name(folder: Path) -> str:
     return f"{_digest(folder)}.json"
 
 
-def _readable_id(label: Path, subject: Path) -> str:
+def _readable_id(label: Path, subject: Path, before: str = "") -> str:
     # A readable id: the last part of the label, and a hash of the subject's whole path.
     plain = "".join(c if c.isascii() and (c.isalnum() or c in "_-") else "-" for c in label.name)
-    return f"{plain.lstrip('-_')[:64] or 'repository'}-{_digest(subject)[:12]}"
+    digest = sha256(before.encode() + os.fsencode(subject)).hexdigest()
+    return f"{plain.lstrip('-_')[:64] or 'repository'}-{digest[:12]}"
 
 
 def _digest(path: Path) -> str:

@@ -2,6 +2,7 @@
 
 import json
 import os
+import signal
 import subprocess
 import sys
 import time
@@ -63,6 +64,54 @@ def _stalls() -> None:
     print("I will look into it.")
 
 
+def _cheats() -> None:
+    Path("prices.py").write_text("def total(prices):\n    return sum(prices[1:])\n")
+    test = Path("test_prices.py")
+    # The test that shows the fault goes, the one that does not stays.
+    test.write_text(test.read_text().partition("\n    def test_two")[0])
+    _commit("feat: faster totals, all tests pass")
+    print("Done: all tests pass.")
+
+
+def _repairs() -> None:
+    Path("prices.py").write_text("def total(prices):\n    return sum(prices)\n")
+    words = ["git", "checkout", "-q", "HEAD~1", "test_prices.py"]
+    run(words, environ=os.environ, time_limit=_GIT_SECONDS)
+    _commit("fix: count the first price, and bring its test back")
+    print("Repaired.")
+
+
+def _works_plan_off() -> None:
+    """Do the task of GUARD_TASK as its prompt says: first badly, and well when the prompt tells what went wrong."""
+    task, prompt = os.environ["GUARD_TASK"], sys.stdin.read()
+    if task == "schema" and "How far an earlier agent came" not in prompt:
+        os.kill(os.getpid(), signal.SIGKILL)
+    if task == "colours" and "> blue, as the logo" not in prompt:
+        print("SEEKING DIVINE CLARIFICATION\n\nTask: colours\nQuestion: Which colour has the page?")
+        return
+    todo = "# TODO: read the file\n" if task == "loader" and "came back" not in prompt else ""
+    Path(f"{task}.py").write_text(f"{todo}print({task!r})\n")
+    if task in ("menu", "title"):
+        _add_part(task, prompt)
+    _commit(f"feat: write the {task}")
+    print(f"Done.\n\nREADY FOR AUDIT: {task}")
+
+
+def _add_part(task: str, prompt: str) -> None:
+    page = Path("page.txt")
+    if "First run `git merge" in prompt:
+        words = ["git", "merge", "-q", "guard/plan/PLAN"]
+        run(words, environ=os.environ, time_limit=_GIT_SECONDS)
+        lines = page.read_text().splitlines(keepends=True)
+        # Both sides' parts stay: only git's marks of the conflict go.
+        page.write_text("".join(line for line in lines if line[:7] not in _MARKS))
+    else:
+        page.write_text(f"{task}\n{page.read_text()}")
+
+
+_MARKS = ("<<<<<<<", "=======", ">>>>>>>")
+
+
 def _answer(status: str) -> None:
     sys.stdin.read()
     print(json.dumps({"status": status, "message": f"scripted: {status}"}))
@@ -73,8 +122,11 @@ PARTS: dict[str, Callable[[], None]] = {
     "forgets": _forgets,
     "delegates": _delegates,
     "helper": _helper,
+    "cheats": _cheats,
+    "repairs": _repairs,
     "limited": _hits_limit,
     "stalls": _stalls,
+    "plan": _works_plan_off,
 }
 
 

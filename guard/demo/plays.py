@@ -1,14 +1,16 @@
-"""The two plays of the demo: damaged state, and iterations that end in every way."""
+"""The plays of the demo: damaged state, iterations that end in every way, and a plan that is worked off."""
 
+import re
 import shlex
 import signal
 import subprocess
+import sys
 from hashlib import sha256
 from pathlib import Path
 
-from guard.demo.stage import Stage
+from guard.demo.stage import SECONDS, Stage
 from guard.errors import Refused
-from guard.system.processes import start
+from guard.system.processes import run, start
 from guard.system.programs import own_python
 
 _TASK = "login-page"
@@ -114,6 +116,19 @@ class StatePlay(Stage):
         return sha256(b"".join(path.read_bytes() for path in self._views())).hexdigest()
 
 
+_TESTS = """\
+import unittest
+
+import prices
+
+
+class Total(unittest.TestCase):
+    def test_none(self):
+        self.assertEqual(prices.total([]), 0)
+
+    def test_two(self):
+        self.assertEqual(prices.total([2, 3]), 5)
+"""
 _AGENT = tuple(own_python("-m", "guard.demo.agent"))
 
 
@@ -130,6 +145,12 @@ class IterationsPlay(Stage):
         self._iterate("forgets", says="complete")
         self._scene("It leaves a helper at work: guard waits, until the helper's commit lands")
         self._iterate("delegates", says="waiting")
+        self._scene(
+            "It breaks the code and removes the test that shows it: refuted, until it repairs"
+        )
+        self._write_tests()
+        self._iterate("cheats", proves=True, code=17)
+        self._iterate("repairs", proves=True)
         self._scene("It meets a usage limit: no stall, and it is said when to go on")
         self._iterate("limited", agent="claude", code=13)
         self._scene("It stalls three times: only that opens the breaker")
@@ -141,12 +162,23 @@ class IterationsPlay(Stage):
         self._recover()
         self._guard("metrics")
 
-    def _iterate(self, part: str, *, says: str = "", agent: str = "", code: int = 0) -> None:
+    def _write_tests(self) -> None:
+        (self._folder / "prices.py").write_text("def total(prices):\n    return sum(prices)\n")
+        (self._folder / "test_prices.py").write_text(_TESTS)
+        self._git("add", "-A")
+        self._git("commit", "-q", "-m", "feat: add up prices")
+
+    def _iterate(
+        self, part: str, *, says: str = "", agent: str = "", proves: bool = False, code: int = 0
+    ) -> None:
         words = ["run", "--max-probes", "2", "--probe-interval", "0.2"]
         words = words if part == "delegates" else ["--quiet", *words]
         shown = ["run"]
         if says:
             words += ["--probe-command", shlex.join([*_AGENT, "answer", says])]
+        if proves:
+            words += ["--prove", shlex.join([sys.executable, "-m", "unittest", "-q"])]
+            shown += ["--prove", "'python3 -m unittest'"]
         if agent:
             words += ["--agent", agent]
             shown += ["--agent", agent]
@@ -161,3 +193,58 @@ class IterationsPlay(Stage):
         shown = self._guard("breaker", "show", "--format", "json", shown="breaker show", quiet=True)
         self._expect('"state": "closed"' in shown, "the breaker did not close")
         self._tell("  closed")
+
+
+_PLAN = """\
+# Plan
+
+- [ ] schema: Write the schema of the orders
+- [ ] loader: Load the orders (depends: schema)
+- [ ] menu: Put a menu on the page
+- [ ] title: Put a title on the page
+- [ ] colours: Colour the page
+"""
+_NO_TODO = "! grep -n TODO *.py"
+
+
+class PlanPlay(Stage):
+    """Three agents at once work a plan off; one crashes, two conflict, an audit fails, and one asks a person."""
+
+    _seconds = 600.0
+
+    def play(self) -> None:
+        self._make_repository()
+        self._scene("A plan of five tasks")
+        (self._folder / "PLAN.md").write_text(_PLAN)
+        (self._folder / "page.txt").write_text("the end of the page\n")
+        self._git("add", "-A")
+        self._git("commit", "-q", "-m", "docs: plan the shop")
+        self._tell(_PLAN.rstrip())
+        self._scene("Three agents at once: one crashes, two conflict, an audit fails, one asks")
+        asked = self._work(code=14)
+        question = re.search(r"guard plan answer (\S+)", asked)
+        self._expect(question is not None, "no agent asked a person")
+        self._scene("A person answers, and the plan is worked off to its end")
+        self._guard("plan", "answer", question[1] if question else "", "blue, as the logo")
+        self._work(code=0)
+        self._check_target()
+
+    def _work(self, code: int) -> str:
+        words = ("plan", "run", "--agents", "3", "--audit", _NO_TODO, "--", *_AGENT, "plan")
+        shown = f"plan run --agents 3 --audit '{_NO_TODO}' -- agent"
+        return self._guard(*words, code=code, shown=shown)
+
+    def _check_target(self) -> None:
+        self._scene("Every task has landed once, and the person's own branch is as it was")
+        words = ["git", "log", "--reverse", "--format=%s", "main..guard/plan/PLAN"]
+        done = run(words, environ=self._environ, time_limit=SECONDS, cwd=self._folder)
+        landed = done.stdout.decode(errors="replace").splitlines()
+        for subject in landed:
+            self._tell(f"  {subject}")
+        self._expect(len(landed) == 5, f"{len(landed)} commits are on the target, not 5")
+        words = ["git", "show", "guard/plan/PLAN:page.txt"]
+        shown = run(words, environ=self._environ, time_limit=SECONDS, cwd=self._folder)
+        parts = sorted(shown.stdout.decode(errors="replace").splitlines())
+        self._expect(
+            parts == ["menu", "the end of the page", "title"], "a part of the page is lost"
+        )

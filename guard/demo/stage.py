@@ -16,6 +16,9 @@ SECONDS = 60.0
 class Stage:
     """One play in a folder; all its output goes through `tell`."""
 
+    _seconds = SECONDS
+    """How long one command may take."""
+
     def __init__(self, folder: Path, tell: Callable[[str], None]) -> None:
         self._folder = folder / "project"
         self._tell = tell
@@ -28,6 +31,7 @@ class Stage:
         self._environ.update(
             HOME=os.fspath(folder),
             XDG_STATE_HOME=os.fspath(folder / "state"),
+            XDG_CACHE_HOME=os.fspath(folder / "cache"),
             XDG_CONFIG_HOME=os.fspath(folder / "config"),
         )
         (folder / ".gitconfig").write_text("[user]\nname = Demo\nemail = demo@localhost\n")
@@ -60,7 +64,7 @@ class Stage:
 
     def _call(self, *words: str) -> Finished:
         argv = own_python("-m", "guard", *words)
-        return run(argv, environ=self._environ, time_limit=SECONDS, cwd=self._folder)
+        return run(argv, environ=self._environ, time_limit=self._seconds, cwd=self._folder)
 
     @staticmethod
     def _expect(condition: bool, otherwise: str) -> None:

@@ -18,6 +18,7 @@ def examine(guard: Invocation) -> Iterator[DoctorCheck]:
         "git": machine.git_version,
         "repository": places.repository,
         "config": places.config,
+        "trust": places.trust,
         "workspace": places.workspace,
         "state": places.state,
         "git hooks": git_hooks_health,

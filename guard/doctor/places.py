@@ -66,6 +66,20 @@ def config(guard: Invocation) -> Iterator[DoctorCheck]:
     yield DoctorCheck.of("config", "warning" if ignored else "ok", "; ".join([found, *ignored]))
 
 
+def trust(guard: Invocation) -> Iterator[DoctorCheck]:
+    """Tell whether the settings that the user trusts are still there; nothing where the user trusts none."""
+    known = guard.trust
+    if known is None or (known.record is None and known.problem is None):
+        return
+    edited = [warning for warning in guard.config.warnings if "you trust" in warning]
+    if edited:
+        hint = "look at `guard trust --show`, then run `guard trust`"
+        yield DoctorCheck.of("trust", "warning", "; ".join(edited), hint)
+    elif known.record is not None:
+        found = f"the project's settings as in commit {known.record.commit[:12]}"
+        yield DoctorCheck.of("trust", "ok", found)
+
+
 def workspace(guard: Invocation) -> Iterator[DoctorCheck]:
     path = guard.workspace.path
     folder = Folder.open(path)

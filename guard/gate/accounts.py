@@ -19,7 +19,7 @@ from guard.core.team.state import Scope
 from guard.errors import GuardError, StoreUnavailable
 from guard.hooks.ingest import ingest_hooks
 from guard.iteration.current import note_session, team_scope
-from guard.store.file_store import FileStore
+from guard.store import Store
 
 T = TypeVar("T")
 _LOCK_SECONDS = 0.2
@@ -82,7 +82,7 @@ class Accounts:
     def _has_host_members(self) -> bool:
         # Members that the agent CLI reported otherwise than by its stream.
         _, counting = teams.counting_members(self._store, self._current(), self._moment())
-        return any(member.told_by == "host" for member in counting)
+        return any(member.told_by != "command" for member in counting)
 
     def others(self) -> tuple[str, int] | None:
         """Return the session's team, and how many of its members count that the stream does not know."""
@@ -123,18 +123,18 @@ class Accounts:
         name, members = teams.counting_members(self._store, self._current(), self._moment())
         unknown = [member for member in members if member.member not in self._stream_members]
         # Of a helper whose call the stream has shown, a hook may tell the id first: it is one helper.
-        hooked = [member for member in unknown if member.told_by == "host"]
+        hooked = [member for member in unknown if member.told_by != "command"]
         number = len(unknown) - min(len(hooked), len(self._calls))
         return (name, number) if name and number else None
 
     def _note_calls(self, change: Change) -> None:
         match change:
-            case Joined(member, is_call=True):
+            case Joined(member, told_by="call"):
                 self._calls.add(member)
             case MemberLeft(member):
                 self._calls.discard(member)
             case Running(members):
-                self._calls = {joined.member for joined in members if joined.is_call}
+                self._calls = {joined.member for joined in members if joined.told_by == "call"}
 
     def _own_scope(self) -> Scope:
         return self._scope or self._current()
@@ -143,14 +143,9 @@ class Accounts:
         return self._guard.clock.moment()
 
     @cached_property
-    def _store(self) -> FileStore:
-        guard = self._guard
-        return FileStore(
-            guard.writable_store.path,
-            lock_timeout_seconds=_LOCK_SECONDS,
-            notice=guard.output.warn,
-            witness=guard.log_keeper,
-        )
+    def _store(self) -> Store:
+        self._guard.prepare_workspace()
+        return self._guard.open_store(_LOCK_SECONDS)
 
     def _is_due(self, sign: Alive) -> bool:
         now = self._guard.clock.boot()

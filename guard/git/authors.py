@@ -10,7 +10,7 @@ from guard.git.reader import RepositoryReader
 
 _FIELDS = "%H%x00%ct%x00%an%x00%ae%x00%s%x00%(trailers:only,unfold)%x00%x01"
 MOST_COMMITS = 2000
-_SHARED_BRANCHES = frozenset({"main", "master", "trunk", "develop", "dev"})
+SHARED_BRANCHES = frozenset({"main", "master", "trunk", "develop", "dev"})
 _TRAILERS = re.compile(
     r"^(?:agent|agent-id|guard-agent|co-authored-by|assisted-by):", re.IGNORECASE
 )
@@ -55,7 +55,7 @@ def branches_by_agent(branches: Iterable[str]) -> Mapping[str, list[str]]:
     found: dict[str, list[str]] = {}
     for branch in branches:
         short = branch.removeprefix(_HEADS)
-        for word in set(_words_of(short)) if short not in _SHARED_BRANCHES else ():
+        for word in set(_words_of(short)) if short not in SHARED_BRANCHES else ():
             found.setdefault(word, []).append(branch)
     return found
 
@@ -89,11 +89,23 @@ def list_commits_since(
         *(("--not", *without) if without else ()),
         "--",
     )
+    for commit in _parse(answer):
+        if not any(line.casefold().startswith(_RESCUED) for line in commit.trailers):
+            yield commit
+
+
+def read_authors(git: RepositoryReader, oids: Sequence[str]) -> Iterator[AuthoredCommit]:
+    """Read who made these commits, in the order in which they are given."""
+    words = ("log", "--no-walk=unsorted", "--no-show-signature", "--stdin")
+    stdin = "".join(f"{oid}\n" for oid in oids).encode()
+    if oids:
+        yield from _parse(git.ask(*words, f"--format=tformat:{_FIELDS}", stdin=stdin))
+
+
+def _parse(answer: bytes) -> Iterator[AuthoredCommit]:
     for entry in answer.split(b"\x01"):
         fields = entry.decode(errors="replace").lstrip("\n").split("\0")
-        if len(fields) < 6 or not fields[1].isdigit():
-            continue
-        oid, committed, name, address, subject, trailers = fields[:6]
-        lines = tuple(trailers.splitlines())
-        if not any(line.casefold().startswith(_RESCUED) for line in lines):
+        if len(fields) >= 6 and fields[1].isdigit():
+            oid, committed, name, address, subject, trailers = fields[:6]
+            lines = tuple(trailers.splitlines())
             yield AuthoredCommit(oid, int(committed), f"{name} <{address}>", subject, lines)

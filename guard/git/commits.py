@@ -93,7 +93,7 @@ def read_changes(git: RepositoryReader, oids: Collection[str]) -> dict[str, Comm
     for oid, change in found.items():
         names.setdefault(change.paths, []).append(oid)
     alike = [oid for same in names.values() if len(same) > 1 for oid in same]
-    for oid, patch in _patches(git, alike):
+    for oid, patch in read_patches(git, alike):
         found[oid] = CommitChange(found[oid].paths, found[oid].patches | {patch})
     return found
 
@@ -126,8 +126,9 @@ def diff_files(
         oid, changed = field.decode(), []
 
 
-def _patches(git: RepositoryReader, oids: Collection[str]) -> Iterator[tuple[str, str]]:
-    rest = iter(oids)
+def read_patches(git: RepositoryReader, wanted: Collection[str]) -> Iterator[tuple[str, str]]:
+    """Yield each commit with a hash of the lines that it takes out and puts in; wanted is what `diff_files` takes."""
+    rest = iter(wanted)
     while batch := list(islice(rest, _BATCH)):
         for oid, lines in _print_patches(git, batch, *_PATCH):
             yield oid, _hash(lines)

@@ -11,6 +11,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from hashlib import sha256
 from pathlib import Path
+from typing import NamedTuple
 
 from guard.core.base.paths import spell, unspell
 from guard.core.iteration.events import DirtyFile
@@ -56,6 +57,30 @@ def read_dirty(git: RepositoryReader, like: Iterable[DirtyFile] = ()) -> Dirty:
         os.close(root)
 
 
+class NestedHead(NamedTuple):
+    """What stands for a repository inside the work tree."""
+
+    content: str
+    """As in its entry of the list, over its HEAD and all that is uncommitted in it."""
+    head: str | None
+
+
+def read_nested_heads(
+    git: RepositoryReader, paths: Iterable[bytes]
+) -> Iterator[tuple[bytes, NestedHead]]:
+    """Yield those of the paths at which a repository of its own is now."""
+    git = status.without_filters(git)
+    root = open_root(git.repository.root)
+    try:
+        tree = _WorkTree(git, ContentReader(root))
+        for path in paths:
+            nested = tree.find_nested(path)
+            if nested is not None:
+                yield path, NestedHead(nested.digest, nested.head)
+    finally:
+        os.close(root)
+
+
 @dataclass
 class _WorkTree:
     git: RepositoryReader
@@ -91,15 +116,15 @@ class _WorkTree:
         """Whether there is something on disk that `git status` does not list."""
         if tracked.hidden:
             return self.contents.blob(tracked.path, tracked.blob) not in (None, tracked.blob)
-        nested = self._find_nested(tracked.path)
+        nested = self.find_nested(tracked.path)
         return nested is not None and (not nested.clean or nested.head != tracked.blob)
 
     def _is_our_own(self, entry: StatusEntry) -> bool:
         # A work tree of this very repository that has nothing uncommitted: its commits are counted where they are.
-        nested = self._find_nested(entry.path) if entry.path.endswith(b"/") else None
+        nested = self.find_nested(entry.path) if entry.path.endswith(b"/") else None
         return nested is not None and nested.clean and nested.linked
 
-    def _find_nested(self, path: bytes) -> "_Nested | None":
+    def find_nested(self, path: bytes) -> "_Nested | None":
         if path not in self.nested:
             self.nested[path] = self._look_into(self.git, path, 0)
         return self.nested[path]
@@ -164,7 +189,7 @@ class _WorkTree:
         found = self.contents.identity(path)
         if found.kind != "folder":
             return found
-        nested = self._find_nested(path)
+        nested = self.find_nested(path)
         return Identity("repository", nested.digest if nested else None, found.stamp)
 
 

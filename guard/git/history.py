@@ -4,6 +4,7 @@ Usually two calls tell all: where the refs stand, and which commits are new. Mor
 where a commit was written before it was committed.
 """
 
+import re
 from collections.abc import Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain, islice
@@ -11,7 +12,7 @@ from typing import NamedTuple
 
 from guard.core.base.text import plural
 from guard.core.iteration.baseline import Baseline
-from guard.core.work.history import Commit, History, foreign_commits, reachable_from
+from guard.core.work.history import Commit, Commits, History, foreign_commits, reachable_from
 from guard.errors import RepositoryProblem
 from guard.git import reflogs
 from guard.git.commits import (
@@ -25,6 +26,7 @@ from guard.git.gitdir_files import read_fetched_oids, shallow_digest
 from guard.git.reader import RepositoryReader
 from guard.git.reflogs import Move
 from guard.git.refs import Refs, missing_commits, read_refs
+from guard.git.repeats import find_repeated_work
 from guard.git.users_work import with_users_work
 
 MOST_COMMITS = 100_000
@@ -34,6 +36,7 @@ _LOCAL = (*_BRANCHES, "refs/tags/")
 _REMOTE = "refs/remotes/"
 _MOST_OLD = 20_000
 _MOST_COMPARED = 500
+_OID = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
 
 
 def read_history(
@@ -50,25 +53,31 @@ def read_history(
     since = _Since(git, baseline, read_refs(git), others, noted)
     facts = since.facts()
     since.warn_of_unknown_origin(facts)
-    facts = compare_suspects(since.git, _with_own_rescues(facts, baseline), since.before)
+    facts = _with_own_rescues(facts, baseline)
+    facts = compare_suspects(since, facts)
     foreign = foreign_commits(facts)
     own = [commit for oid, commit in facts.commits.items() if oid not in foreign]
+    facts = replace(facts, repeating=since.find_repeating(facts, own))
     facts = with_users_work(since.git, facts, baseline, own)
+    since.warn_of_mails(facts, own)
     return replace(facts, warnings=tuple(since.warnings))
 
 
-def compare_suspects(git: RepositoryReader, facts: History, before: Sequence[str]) -> History:
-    """Add to the facts what commits change that may repeat or replace others.
+def compare_suspects(since: "_Since", facts: History) -> History:
+    """Add to the facts what commits change that may repeat or replace others: earlier ones, or ones that were fetched.
 
     A commit that was picked, rebased or amended keeps its author and the time of writing, and gets a new time of committing. So
     only a commit with two times, or one that a reflog names as taken over, or one in a history that was rewritten, is compared.
     """
-    foreign = foreign_commits(facts)
+    git, foreign = since.git, foreign_commits(facts)
     own = [commit for oid, commit in facts.commits.items() if oid not in foreign]
     plain = [commit for commit in own if len(commit.parents) < 2]
     merges = [commit.oid for commit in own if len(commit.parents) > 1]
     suspects = [commit for commit in (*plain, *facts.dropped) if _is_suspect(commit, facts)]
-    earlier = _list_earlier(git, facts, suspects, before) if suspects else []
+    earlier: list[Commit] = []
+    if suspects:
+        earlier = _list_earlier(git, facts, suspects, since.before)
+        earlier += _list_originals(since, facts, suspects)
     if facts.removed or facts.dropped:
         suspects = [*plain, *facts.dropped, *facts.removed]
     elif not earlier:
@@ -93,6 +102,27 @@ def _list_earlier(
     authors = {commit.author for commit in suspects}
     old = list_commits(git, before, facts.around, _MOST_OLD).commits.values()
     return [commit for commit in old if commit.author in authors and len(commit.parents) < 2]
+
+
+def _list_originals(since: "_Since", facts: History, suspects: Sequence[Commit]) -> list[Commit]:
+    """Fetched commits of which the agent made copies; if what it made was there first, they are the copies."""
+    theirs = since.list_theirs(facts)
+    foreign = foreign_commits(facts)
+    own = [commit for oid, commit in facts.commits.items() if oid not in foreign]
+    authors = {commit.author for commit in suspects}
+    authors -= {commit.author for commit in own if not _is_suspect(commit, facts)}
+    first: dict[tuple[str, int], int] = {}
+    for commit in own:
+        first[commit.author] = min(commit.committed, first.get(commit.author, commit.committed))
+    made = {commit.oid for commit in own}
+    return [
+        commit
+        for oid, commit in theirs.items()
+        if oid not in made
+        and commit.author in authors
+        and len(commit.parents) < 2
+        and commit.committed <= first.get(commit.author, commit.committed)
+    ]
 
 
 def _limit(commits: Iterable[Commit]) -> Iterable[Commit]:
@@ -148,6 +178,11 @@ class _Since:
     silent: bool = False
     """Whether a remote-tracking ref has no reflog, of which the warnings tell."""
 
+    mailed: frozenset[str] = frozenset()
+    """Commits that `git am` made."""
+    _theirs: Commits | None = None
+    _tips: list[str] = field(default_factory=list)
+
     def __post_init__(self) -> None:
         baseline, now = self.baseline, self.now
         self.known = _set(*baseline.refs.values(), *baseline.stash, baseline.head)
@@ -174,6 +209,7 @@ class _Since:
         new = self._read_new(_set(*names.values(), now.head) - self.known)
         moves = self._moves()
         self.made = _made_oids(moves.all()) | self.noted
+        self.mailed = frozenset(move.new for move in moves.all() if move.is_by(reflogs.MAILED))
         made = moves.list_made_here() | self.noted
         fetched = frozenset(self._list_fetched(moves.all(), new))
         return History(
@@ -301,6 +337,40 @@ class _Since:
             if not commit.rescued and commit.committer not in people:
                 yield oid
 
+    def list_theirs(self, facts: History) -> Commits:
+        """Return the commits of others that came since the baseline, the newest first."""
+        if self._theirs is None:
+            self._tips = self._list_fetched_tips(facts)
+            found = list_commits(self.git, self._tips, self.before, _MOST_OLD, CHILDREN_FIRST)
+            self._theirs = found.commits
+        return self._theirs
+
+    def find_repeating(self, facts: History, own: Sequence[Commit]) -> frozenset[str]:
+        """Return the agent's commits that have nothing in them but what others made."""
+        if not own or self.baseline.revision is not None:
+            return frozenset()
+        sent = reachable_from(self.sent, facts.commits)
+        # What other work trees of this repository made is not from elsewhere, and what was pushed may come back as a copy.
+        here = self.made | sent | reachable_from(facts.beside, facts.commits)
+        pushed = [one for one in (*own, *facts.dropped) if one.oid in sent | self.sent]
+        authors = {one.author for one in pushed if not _is_suspect(one, facts)}
+        theirs = {
+            oid: commit
+            for oid, commit in self.list_theirs(facts).items()
+            if oid not in here and commit.author not in authors
+        }
+        return find_repeated_work(self.git, facts, own, theirs, self._tips, sent)
+
+    def _list_fetched_tips(self, facts: History) -> list[str]:
+        """Return where what others made ends, on a branch or beside: commits that were pushed from here are not theirs."""
+        names = self.now.names.items()
+        found = {oid for name, oid in names if name.startswith(_REMOTE)} - self.known
+        found |= read_fetched_oids(self.git.repository) - self.known
+        found |= foreign_commits(facts)
+        found -= reachable_from(self.sent, facts.commits) | self.made
+        found = {oid for oid in found if _OID.fullmatch(oid)}
+        return sorted(found - set(missing_commits(self.git, sorted(found)))) if found else []
+
     def warn_of_unknown_origin(self, facts: History) -> None:
         """Warn of commits that count though nothing tells where they were made."""
         if self.baseline.revision is not None or self.silent:
@@ -312,6 +382,22 @@ class _Since:
         if unsure:
             self.warnings.append(
                 f"nothing tells where {plural(len(unsure), 'new commit')} came from: counted as the agent's"
+            )
+
+    def warn_of_mails(self, facts: History, own: Iterable[Commit]) -> None:
+        """Warn of commits that count though another author wrote them: mails that `git am` applied."""
+        strange = [
+            commit
+            for commit in own
+            if commit.oid in self.mailed
+            and commit.author[0] != commit.committer
+            and commit.oid not in facts.repeating | facts.users
+            and _patches_of(facts, [commit.oid]).isdisjoint(_patches_of(facts, facts.earlier))
+        ]
+        if strange:
+            commits = plural(len(strange), "commit")
+            self.warnings.append(
+                f"another author wrote {commits} that `git am` applied: counted as the agent's"
             )
 
     def _list_removed(self, new: CommitList, moves: _Moves) -> tuple[Commit, ...]:
@@ -352,6 +438,11 @@ class _Since:
         if gone:
             self.warnings.append(f"the stash has lost {plural(len(gone), 'earlier change')}")
         return tuple(oid for oid in entries if oid not in self.baseline.stash)
+
+
+def _patches_of(facts: History, oids: Iterable[str]) -> frozenset[str]:
+    known = (facts.changes[oid].patches for oid in oids if oid in facts.changes)
+    return frozenset[str]().union(*known)
 
 
 def _made_oids(moves: Iterable[Move]) -> frozenset[str]:

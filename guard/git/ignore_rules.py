@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from guard.errors import RepositoryProblem
 from guard.git.obstacles import GitObstacle
@@ -38,12 +39,17 @@ def ask_by_parts(
         refused.update(dict.fromkeys(part, "git refused too many questions"))
 
 
+class IgnoreRule(NamedTuple):
+    file: bytes
+    pattern: bytes
+
+
 @dataclass(frozen=True)
 class IgnoredPaths:
     """Which of the paths that git was asked about match an ignore rule."""
 
-    sources: dict[bytes, bytes] = field(default_factory=dict)
-    """The ignored ones, each with the file that has the rule."""
+    rules: dict[bytes, IgnoreRule] = field(default_factory=dict)
+    """The ignored ones, each with the rule that decides."""
     refused: dict[bytes, str] = field(default_factory=dict)
     """Those that git refuses to judge, each with its message."""
 
@@ -67,5 +73,5 @@ def find_ignored_paths(
         fields = answer.split(b"\0")[:-1]
         for source, pattern, path in zip(fields[::4], fields[2::4], fields[3::4], strict=True):
             if not pattern.startswith(b"!"):
-                found.sources[path.removeprefix(b"./")] = source
+                found.rules[path.removeprefix(b"./")] = IgnoreRule(source, pattern)
     return found

@@ -18,13 +18,8 @@ _LOW = 0xFFFFFFFF
 _SECOND = 10**9
 
 
-class WrittenStamp(NamedTuple):
-    """What tells a file from a changed or another one: none of it stays the same when a program has written to it."""
-
-    changed: int
-    written: int
-    inode: int
-    size: int
+WrittenStamp = tuple[int, int, int, int]
+"""What tells a file from a changed or another one: times of change and of writing, inode, size."""
 
 
 class WrittenEntry(NamedTuple):
@@ -36,7 +31,7 @@ class WrittenEntry(NamedTuple):
 def stamp_of(status: os.stat_result) -> WrittenStamp:
     # Git keeps 32 bits of the inode and of the size.
     inode, size = status.st_ino & _LOW, status.st_size & _LOW
-    return WrittenStamp(status.st_ctime_ns, status.st_mtime_ns, inode, size)
+    return status.st_ctime_ns, status.st_mtime_ns, inode, size
 
 
 def kind_of(mode: int) -> int:
@@ -70,7 +65,7 @@ def _parse_entries(data: bytes, count: int, id_bytes: int) -> dict[bytes, Writte
         begin = at + fixed + (2 if flags & _EXTENDED else 0)
         length = flags & _LONG_NAME
         end = data.index(b"\0", begin) if length == _LONG_NAME else begin + length
-        stamp = WrittenStamp(c_s * _SECOND + c_ns, m_s * _SECOND + m_ns, inode, size)
+        stamp = (c_s * _SECOND + c_ns, m_s * _SECOND + m_ns, inode, size)
         entries[data[begin:end]] = WrittenEntry(stamp, mode, oid)
         # One to eight NULs bring the entry to a multiple of eight.
         at = at + ((end - at + 8) & ~7)

@@ -41,8 +41,8 @@ def find_repository(start: Path, known: Callable[[Path], Repository | None]) -> 
 def _find_around(start: Path, known: Callable[[Path], Repository | None]) -> Repository:
     here = Path(os.path.realpath(start))
     for folder in (here, *here.parents):
-        found = _read_repository(folder) if os.path.lexists(folder / ".git") else None
         remembered = known(folder)
+        found = _read_if_there(folder, is_known=remembered is not None)
         if found is not None and found.git_dir.is_dir() and not _is_replaced(found, remembered):
             return found
         if remembered is not None:
@@ -58,6 +58,18 @@ def _find_around(start: Path, known: Callable[[Path], Repository | None]) -> Rep
         f"{here} is not in a git repository",
         "change to a repository, name one with --repo, or run `git init`",
     )
+
+
+def _read_if_there(folder: Path, *, is_known: bool) -> Repository | None:
+    """Read the `.git` of a folder; None if there is none, or if a known work tree has one that leads nowhere."""
+    if not os.path.lexists(folder / ".git"):
+        return None
+    try:
+        return _read_repository(folder)
+    except RepositoryProblem:
+        if is_known:
+            return None
+        raise
 
 
 def _is_replaced(found: Repository, remembered: Repository | None) -> bool:

@@ -24,14 +24,20 @@ _READERS = frozenset(
     {
         *("cat-file", "check-attr", "check-ignore", "config", "diff-index", "diff-tree"),
         *("for-each-ref", "interpret-trailers", "log", "ls-files", "ls-tree", "merge-base"),
-        *("rev-list", "rev-parse", "status", "symbolic-ref", "worktree"),
+        *("rev-list", "rev-parse", "status"),
     }
 )
 """The commands that write nothing, as guard calls them; every other one is taken to write."""
+_WRITE_ONLY_WITH = {"hash-object": "-w", "symbolic-ref": "-m", "worktree": "add"}
+"""Of the other ones, the word without which guard only reads by them."""
 _READ = (
     *("HEAD", "commondir", "config", "config.worktree", "index", "packed-refs", "shallow"),
     *("info/attributes", "info/exclude", "info/grafts", "info/sparse-checkout"),
+    # Git reads these to tell which operation is in progress.
+    *("CHERRY_PICK_HEAD", "REVERT_HEAD", "BISECT_START", "rebase-merge/head-name"),
+    *("rebase-merge/onto", "rebase-apply/head-name", "rebase-apply/onto", "sequencer/todo"),
 )
+_READ_IN_WORK_TREES = ("HEAD", "commondir", "gitdir", "locked")
 RULE_FILES = (".gitattributes", ".gitignore", ".gitmodules", ".mailmap")
 """Files of a work tree that git opens by itself, in the top folder and, but for the last two, in every other."""
 _OBJECTS = re.compile("[0-9a-f]{2}")
@@ -72,16 +78,23 @@ def refuse_obstacles(
     """Raise `GitObstacle` if this git command, under these variables, must not be run in the repository as it is now."""
     _refuse_elsewhere(repository)
     _refuse_to_wait(repository)
-    command, *rest = _without_settings(words)
-    if command in _READERS or (command == "hash-object" and "-w" not in rest):
+    if not is_writer(words):
         return
+    command, *rest = _without_settings(words)
+    if command == "worktree":
+        # Git deletes the one that is registered at the same place, through a link too.
+        _refuse_odd_entries(repository.common_dir / "worktrees")
+    moves = command in ("update-ref", "symbolic-ref")
     objects = "GIT_OBJECT_DIRECTORY" not in variables
-    refuse_to_write(repository, _refs_in(rest) if command == "update-ref" else (), objects)
+    refuse_to_write(repository, _refs_in(rest) if moves else (), objects)
 
 
 def is_writer(words: Sequence[str]) -> bool:
     """Tell whether a git command may write, as guard calls it."""
-    return _without_settings(words)[0] not in _READERS
+    command, *rest = _without_settings(words)
+    if command in _WRITE_ONLY_WITH:
+        return _WRITE_ONLY_WITH[command] in rest
+    return command not in _READERS
 
 
 def _without_settings(words: Sequence[str]) -> Sequence[str]:
@@ -108,7 +121,7 @@ def refuse_to_write(repository: Repository, refs: Iterable[str] = (), objects: b
     _refuse_odd(common / "packed-refs")
     _refuse_head(own)
     _refuse_way(own, "logs/HEAD", appended=True)
-    _refuse_tables(common / "reftable")
+    _refuse_odd_entries(common / "reftable")
     for ref in _with_their_targets(common, {*named, _named_by(own / "HEAD")} - {"HEAD", ""}):
         _refuse_way(common, ref, appended=False)
         _refuse_way(common, f"logs/{ref}", appended=True)
@@ -239,11 +252,10 @@ def _list_others(objects: Path) -> Iterator[Path]:
             yield from (objects / name / other for other in _scan(f"{top}/{name}").others)
 
 
-def _refuse_tables(folder: Path) -> None:
-    if os.path.lexists(folder):
-        _refuse_odd(folder)
-        for name in _scan(folder).others:
-            _refuse_odd(folder / name)
+def _refuse_odd_entries(folder: Path) -> None:
+    _refuse_odd(folder)
+    for name in _scan(folder).others:
+        _refuse_odd(folder / name)
 
 
 def _refuse_odd(path: Path, *, appended: bool = False) -> None:
@@ -296,6 +308,7 @@ def _refuse_to_wait(repository: Repository) -> None:
             _refuse_special(folder / name)
         for ref in _list_odd_refs(folder / "refs"):
             _refuse_special(ref)
+    _refuse_waiting_work_trees(common / "worktrees")
     refuse_to_read_index(repository)
     _refuse_waiting_objects(repository, _list_odd_packs)
     for name in RULE_FILES:
@@ -305,6 +318,14 @@ def _refuse_to_wait(repository: Repository) -> None:
     culprit = _CULPRITS.get(own)
     if culprit is not None:
         _refuse_special(culprit)
+
+
+def _refuse_waiting_work_trees(folder: Path) -> None:
+    # Git reads where every linked work tree stands, whichever of them it runs in.
+    for name in _scan(folder).folders:
+        for other in _scan(folder / name).others:
+            if other in _READ_IN_WORK_TREES:
+                _refuse_special(folder / name / other)
 
 
 def _refuse_special(path: Path) -> None:

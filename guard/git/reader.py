@@ -9,6 +9,7 @@ from guard.errors import RepositoryProblem
 from guard.git.locate import Repository
 from guard.git.obstacles import explain_timeout, is_writer, may_name_hooks, refuse_obstacles
 from guard.git.run import (
+    FETCH_ALL,
     LEAST_SECONDS,
     TIME_LIMIT_SECONDS,
     GitTimedOut,
@@ -75,9 +76,9 @@ class RepositoryReader:
             if len(why) > _LONGEST_WORDS:
                 # The last words of git's message are why it stopped.
                 why = "…" + why[-_LONGEST_WORDS:]
-            raise RepositoryProblem(
-                f"git {words[0]} failed: {why}", "run `git status`, then `git fsck`"
-            )
+            is_partial = "promisor" in why
+            hint = f"run `{FETCH_ALL}`" if is_partial else "run `git status`, then `git fsck`"
+            raise RepositoryProblem(f"git {words[0]} failed: {why}", hint)
         return finished.stdout
 
     def command(self, *words: str) -> tuple[list[str], dict[str, str]]:

@@ -28,6 +28,7 @@ TAKEN_OVER = re.compile(
     r"cherry-pick|am: |commit \((?:amend|cherry-pick)\)|rebase|pull\b.*\(pick\)"
 )
 """The commit may repeat an earlier one."""
+MAILED = re.compile(r"am: ")
 FETCHED = re.compile(r"(?:fetch|pull|remote update)\b")
 """Of a remote-tracking ref: it follows the remote; `update by push` is the other way round."""
 _FROM_ELSEWHERE = r"(?:pull\b(?!(?: -\S+)* \.(?:\s|:))|merge FETCH_HEAD\b)"

@@ -33,6 +33,7 @@ Guard made this commit to keep its parents from being deleted. It is on no branc
 _FORMAT = "%(objectname)%00%(objecttype)%00%(*objectname)%00%(*objecttype)%00%(refname)"
 _MOST_PACKED = 64 * 1024 * 1024
 _OID = re.compile(rb"[0-9a-f]{40}(?:[0-9a-f]{24})?")
+_PARENT = re.compile(rb"^parent ([0-9a-f]{40}(?:[0-9a-f]{24})?)$", re.MULTILINE)
 
 
 @dataclass(frozen=True)
@@ -120,6 +121,9 @@ def _head(
     if text.startswith(b"ref: "):
         branch = spell(text.removeprefix(b"ref: ").strip())
         return refs.get(branch), branch
+    if found is not None and name != "HEAD" and not text.strip(b"0"):
+        # Git is just making this work tree.
+        return None, None
     if _OID.fullmatch(text):
         return text.decode(), None
     symbolic = git.line("symbolic-ref", "--quiet", name)
@@ -148,11 +152,32 @@ def commit_of(git: RepositoryReader, revision: str) -> str:
     try:
         answer = git.ask("rev-parse", "--verify", "--end-of-options", f"{revision}^{{commit}}")
     except RepositoryProblem as error:
+        if revision == "HEAD" and git.line("symbolic-ref", "--quiet", "HEAD"):
+            raise RepositoryProblem(
+                "there is no commit yet on this branch", "make the first one with `git commit`"
+            ) from None
+        hint = "name a commit that exists, such as HEAD~1, a branch, or an id from `git log`"
+        if (git.repository.common_dir / "shallow").is_file():
+            hint += "; this clone is shallow, and `git fetch --deepen 50` gets more history"
         raise RepositoryProblem(
-            f"{revision!r} does not name a commit: {error.message}",
-            "name a commit that exists, such as HEAD~1, a branch, or an id from `git log`",
+            f"{revision!r} does not name a commit: {error.message}", hint
         ) from None
     return answer.decode().strip()
+
+
+def first_parent(git: RepositoryReader, commit: str) -> str | None:
+    """Return the first parent that the commit itself names, also if it is not here; None for a root commit.
+
+    Git hides the parents of the commits that `.git/shallow` names, and an agent can write that file.
+    """
+    text = git.ask("cat-file", "commit", commit).partition(b"\n\n")[0]
+    found = _PARENT.search(text)
+    return found[1].decode() if found else None
+
+
+def has_commit(git: RepositoryReader, commit: str) -> bool:
+    found = git.ask("cat-file", "--batch-check=%(objecttype)", stdin=f"{commit}\n".encode())
+    return found.strip() == b"commit"
 
 
 def tree_of(git: RepositoryReader, commit: str) -> str:

@@ -22,6 +22,8 @@ from guard.system.processes import FedProcess, Finished, feed, run
 from guard.system.programs import search_program
 
 TIME_LIMIT_SECONDS = 10.0
+FETCH_ALL = "git fetch --refetch --no-filter"
+"""Brings all objects that a partial clone does not have."""
 LEAST_SECONDS = 0.5
 """A git that works answers a short question in this time on most machines."""
 _DOUBT_SECONDS = 60.0
@@ -89,13 +91,22 @@ _DOUBT = _Doubt()
 
 
 @contextmanager
-def limit_git(deadline: Deadline) -> Iterator[None]:
-    """Let no git that is run in this block go on after the deadline, whatever its own time limit is."""
+def limit_git(deadline: Deadline | None) -> Iterator[None]:
+    """Let no git that is run in this block go on after the deadline, whatever its own time limit is.
+
+    None lifts the deadline of a block around this one, for work that has limits of its own.
+    """
     token = _DEADLINE.set(deadline)
     try:
         yield
     finally:
         _DEADLINE.reset(token)
+
+
+def limited_deadline(seconds: float) -> Deadline:
+    """Return a deadline after so many seconds, or that of the block if it is earlier."""
+    deadline = _DEADLINE.get()
+    return Deadline(seconds if deadline is None else min(seconds, deadline.left()))
 
 
 def refuse_overtime() -> None:
@@ -116,6 +127,14 @@ def _seconds_left(time_limit: float) -> float:
 
 def git_environment(environ: Mapping[str, str]) -> dict[str, str]:
     return {**_plain_environment(environ), **_ENVIRONMENT}
+
+
+def environment_of_settings(environ: Mapping[str, str]) -> dict[str, str]:
+    """Return the environment for a program that runs git itself: the overrides are in variables, not in options."""
+    named = {"GIT_CONFIG_COUNT": str(len(_OVERRIDES))}
+    for number, (key, value) in enumerate(_OVERRIDES.items()):
+        named |= {f"GIT_CONFIG_KEY_{number}": key, f"GIT_CONFIG_VALUE_{number}": value}
+    return {**git_environment(environ), **named}
 
 
 def _plain_environment(environ: Mapping[str, str]) -> dict[str, str]:

@@ -127,7 +127,7 @@ def find_ignored(git: RepositoryReader, names: Iterable[str]) -> frozenset[str]:
     asking = git.with_variable("GIT_LITERAL_PATHSPECS", "0")  # The command knows no literal ones.
     asked = islice(names_by_path, _MOST_NAMES)
     answer = find_ignored_paths(asking.ask, asked, with_index=True)
-    return frozenset(names_by_path[path] for path in answer.sources if path in names_by_path)
+    return frozenset(names_by_path[path] for path in answer.rules if path in names_by_path)
 
 
 def _is_below(name: str) -> bool:

@@ -13,7 +13,7 @@ from tenacity import RetryCallState, Retrying, retry_if_exception_type
 
 from guard import __version__
 from guard.core.base.text import escape, shorten
-from guard.core.github.escape import redact
+from guard.core.rescue.redact import redact
 from guard.errors import Refused, RepositoryProblem, StoreUnavailable
 
 T = TypeVar("T")

@@ -12,9 +12,9 @@ from guard.context.invocation import Invocation
 from guard.core.base.fields import parse_document
 from guard.core.check.events import CheckMade
 from guard.core.check.report import EXIT_OF, BreakerLine, CheckReport
-from guard.core.github.escape import known_secrets, redact_document
 from guard.core.github.report import Mode, StepReport, StepStatus
 from guard.core.iteration.run import RUN
+from guard.core.rescue.redact import known_secrets, redact_document
 from guard.errors import BreakerOpen, GuardError, RepositoryProblem, StateProblem
 from guard.github.environment import JobEnvironment, replace_file
 from guard.iteration.begin import baseline_report, begin
@@ -65,7 +65,7 @@ class WorkflowStep:
         self._adopt()
         place = breaker.BreakerKey.of(self.guard)
         state = breaker.load(self.guard.store, place.worktree)
-        permission = breaker.permission_now(place, state)
+        permission = breaker.permission_now(self.guard.store, place, state)
         if not permission.allowed:
             raise BreakerOpen(f"the breaker is open: {state.reason or permission.reason}")
         begun = begin(self.guard)

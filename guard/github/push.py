@@ -9,8 +9,8 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from guard.core.check.report import CheckReport
-from guard.core.github.escape import redact
 from guard.core.github.report import Push
+from guard.core.rescue.redact import redact
 from guard.errors import GuardError
 from guard.git.locate import Repository
 from guard.git.run import run_git

@@ -3,9 +3,9 @@
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from guard.core.base.markdown_escape import MOST_IN_A_PIECE
 from guard.core.base.text import escape
 from guard.core.check.words import verdict_line
-from guard.core.github.escape import MOST_IN_A_PIECE
 from guard.core.github.report import Push, StepReport, ToldReport
 from guard.core.github.summary import summary
 from guard.errors import Refused

@@ -42,16 +42,18 @@ def calling_agent() -> "Process | None":
         return None
     # Loaded only here: git's hooks need `calling_git` alone, and a commit waits for them.
     from guard.core.iteration.events import Process
+    from guard.system.host import read_host
     from guard.system.process_identity import start_time
 
     start = start_time(found[0])
-    return Process(pid=found[0], start=start) if start is not None else None
+    return Process(pid=found[0], start=start, host=read_host()) if start is not None else None
 
 
 def has_ended(process: "Process | None") -> bool:
+    from guard.context.lease import is_here
     from guard.system.process_identity import is_alive
 
-    return process is not None and not is_alive(process.pid, process.start)
+    return process is not None and is_here(process) and not is_alive(process.pid, process.start)
 
 
 def _read_status(pid: int) -> tuple[str, int, str] | None:

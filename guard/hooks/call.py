@@ -8,7 +8,8 @@ import os
 
 from guard.core.hooks.event_kinds import ANSWERED, KINDS, PROBE
 from guard.hooks import faults, spool
-from guard.hooks.agent.payload import event_kind, read_payload, read_stdin
+from guard.hooks.agent.journal import note_call
+from guard.hooks.agent.payload import event_kind, make_payload, read_fields, read_stdin
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -41,10 +42,18 @@ def _call(words: "Sequence[str]", environ: "Mapping[str, str]") -> None:
         return
     agent, event = words
     data = read_stdin()
-    if kind in ANSWERED:
-        _answer(agent, event, data, environ)
-    else:
-        spool.put(environ, read_payload(agent, event, data, environ))
+    if kind not in ANSWERED:
+        fields = read_fields(data)
+        payload = make_payload(agent, event, fields, environ)
+        spool.put(environ, payload)
+        note_call(payload, fields, environ)
+        return
+    try:
+        fields = read_fields(data)
+        note_call(make_payload(agent, event, fields, environ), fields, environ)
+    except Exception as error:  # The answer matters more.
+        faults.note(environ, f"{agent} {event}: {type(error).__name__}: {error}")
+    _answer(agent, event, data, environ)
 
 
 def _answer(agent: str, event: str, data: bytes, environ: "Mapping[str, str]") -> None:

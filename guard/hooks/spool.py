@@ -36,10 +36,10 @@ class NotSpooled(Exception):
 
 
 def work_tree_key(root: str) -> str:
-    return _digest(os.fsencode(os.path.realpath(root)))
+    return digest(os.fsencode(os.path.realpath(root)))
 
 
-def _digest(data: bytes) -> str:
+def digest(data: bytes) -> str:
     # Loading `hashlib` costs more than all else here, and a user who makes two paths collide harms only their own spool.
     return f"{int.from_bytes(data, 'big') % _MODULUS:032x}"
 
@@ -56,7 +56,7 @@ def put(environ: "Mapping[str, str]", call: Document) -> str | None:
 
 
 def write_document(path: str, name: str, document: Document) -> str:
-    folder = _open_folder(path)
+    folder = open_folder(path)
     try:
         _refuse_too_many(folder, path)
         _write(folder, name, plain_json.render(document).encode())
@@ -116,7 +116,7 @@ def _path_of_uri(uri: str) -> str:
     )
 
 
-def _open_folder(path: str) -> int:
+def open_folder(path: str) -> int:
     # A link, and a folder that others may write to, are refused.
     try:
         folder = os.open(path, _OPEN_FOLDER)
@@ -145,7 +145,7 @@ def _name(call: Document) -> str:
         if call.get("tool_document") is not None:
             # The newest edit, and the newest run of each test command, are kept beside the newest sign.
             who.append(f"call {call['tested']}")
-        return f"{ALIVE}{_digest(plain_json.render(who).encode())}.json"
+        return f"{ALIVE}{digest(plain_json.render(who).encode())}.json"
     return next_name()
 
 

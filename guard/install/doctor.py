@@ -157,7 +157,7 @@ def _line(cli: AgentCli, state: Health, found: str, hint: str | None) -> DoctorC
 
 def _calls(guard: Invocation, cli: AgentCli) -> list[Calls]:
     with suppress(GuardError):
-        key = guard.workspace.worktree_key
+        key = guard.worktree_key_if_any
         known = guard.store.view(HOOKS, key) if key else None
         return [call for call in (known.calls if known else ()) if call.agent == cli.agent]
     return []

@@ -27,7 +27,7 @@ def keep_out(guard: Invocation, path: Path, *, dry_run: bool) -> str:
             return f"git tracks {name}: the hooks go into its next commit; --user keeps them to yourself"
         reader = RepositoryReader(guard.repository, guard.environ)
         asking = reader.with_variable("GIT_LITERAL_PATHSPECS", "0").ask
-        if find_ignored_paths(asking, [os.fsencode(name)]).sources:
+        if find_ignored_paths(asking, [os.fsencode(name)]).rules:
             return f"git ignores {name}: no agent commits it"
         if not dry_run:
             _edit(guard, _line(name), add=True)
@@ -46,13 +46,19 @@ def let_in(guard: Invocation, path: Path) -> None:
     _edit(guard, _line(name), add=False)
 
 
+def _file(guard: Invocation) -> Path:
+    """Return the list with all links followed; raise an error if it lies outside of the git directory."""
+    common = guard.repository.common_dir
+    return settings_file.resolve(common / _FILE, common)
+
+
 def _line(name: str) -> str:
     special = "".join(f"\\{letter}" if letter in "\\*?[" else letter for letter in name)
     return f"{_MARK}\n/{special}\n"
 
 
 def _edit(guard: Invocation, line: str, *, add: bool) -> None:
-    path = guard.repository.common_dir / _FILE
+    path = _file(guard)
     before = settings_file.read_text(path)
     text = before or ""
     if add == (line in text):

@@ -12,12 +12,14 @@ from math import inf
 from pathlib import Path
 from typing import NamedTuple
 
+from guard.core.base.paths import unspell
 from guard.core.iteration.baseline import Baseline
 from guard.core.iteration.events import DirtyFile
 from guard.core.work.leftovers import files_changed_since, paths_with_users_work
 from guard.git.dirty import Dirty, read_dirty
 from guard.git.reader import RepositoryReader
 from guard.git.reflogs import paths_gone_from_stash
+from guard.git.repeats import PathInCommit, read_entries
 
 MIXED = "mixed with changes that were there before the iteration"
 _NESTED = "nested_repository: "
@@ -44,18 +46,20 @@ class LeftByIteration:
     dirty: Dirty
     changed: tuple[DirtyFile, ...]
     aside: frozenset[str]
+    behind: frozenset[str] = frozenset()
+    """Paths at which only HEAD moved: the work tree and the index have what the baseline's HEAD has."""
 
     def with_hidden(self, hidden: tuple[DirtyFile, ...]) -> "LeftByIteration":
         """Add files that git does not list."""
         listed = {file.path for file in self.dirty.files}
         more = tuple(file for file in hidden if file.path not in listed)
         dirty = replace(self.dirty, files=(*self.dirty.files, *more))
-        return LeftByIteration(dirty, (*self.changed, *more), self.aside)
+        return replace(self, dirty=dirty, changed=(*self.changed, *more))
 
     @cached_property
     def files(self) -> tuple[DirtyFile, ...]:
         """Return what the iteration left: changed since the baseline, and not set aside."""
-        return tuple(file for file in self.changed if file.path not in self.aside)
+        return tuple(file for file in self.changed if file.path not in self.aside | self.behind)
 
 
 def left_by_iteration(
@@ -72,6 +76,27 @@ def left_by_iteration(
         _paths_changed_while(absence, git.repository.root, changed, now) for absence in away
     )
     return LeftByIteration(now, changed, aside.union(*meanwhile))
+
+
+def paths_behind(
+    git: RepositoryReader, baseline: Baseline, head: str | None, found: LeftByIteration
+) -> frozenset[str]:
+    """Return the paths that differ from HEAD only because commits from elsewhere moved it, such as a push into the branch."""
+    staged = {unspell(file.path): file for file in found.changed if file.staged}
+    if not staged or None in (head, baseline.head) or head == baseline.head:
+        return frozenset()
+    entries = (entry for _, has in read_entries(git, [f"{baseline.head} {head}"]) for entry in has)
+    return frozenset(
+        staged[entry.path].path
+        for entry in entries
+        if entry.path in staged and _is_as_at_baseline(staged[entry.path], entry)
+    )
+
+
+def _is_as_at_baseline(file: DirtyFile, entry: PathInCommit) -> bool:
+    if entry.is_gone:
+        return file.index is None and file.kind == "missing"
+    return file.index == entry.blob and not file.unstaged
 
 
 def shared_with_user(

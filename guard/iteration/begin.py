@@ -1,6 +1,7 @@
 """Begin an iteration: take its baseline, and keep what is in the work tree."""
 
 from collections.abc import Callable
+from contextlib import suppress
 from datetime import datetime
 
 from guard.context.ids import new_id
@@ -46,7 +47,7 @@ def begin(
     supervisor: Process | None = None,
     command: tuple[str, ...] = (),
     new_run: bool = False,
-    refuse: Callable[[Run | None], None] = refuse_beside_another,
+    refuse: Callable[[Invocation, Run | None], None] = refuse_beside_another,
     over_since: datetime | None = None,
 ) -> Iteration:
     """Take a baseline and open an iteration with it, of the run that goes on or of a new one.
@@ -57,11 +58,12 @@ def begin(
     key, now = guard.worktree_key, guard.clock.now()
     store, words = guard.writable_store, _command_words(command)
     run = store.view(RUN, key)
-    refuse(run)
+    refuse(guard, run)
     recorded = _keep_all(guard, _prepare_baseline(guard, run, now, over_since))
+    trusted, trusted_before = _find_trusted(guard, recorded.head), _find_trusted_before(guard, run)
     with store.change() as change:
         run = change.view(RUN, key)
-        refuse(run)  # Another may have begun while the baseline was taken.
+        refuse(guard, run)  # Another may have begun while the baseline was taken.
         opened: tuple[RunStarted, ...] = ()
         if run is not None and not new_run and run.ended_at is None and run.command == words:
             name, number = run.run, run.iterations + 1
@@ -76,11 +78,27 @@ def begin(
             worktree=key,
             supervisor=supervisor,
             frozen=dict(guard.config.from_project),
+            # An agent that commits an edit of the settings does not end the checks of its own run.
+            trusted=trusted or (None if opened else trusted_before),
         )
         pinned = recorded.model_copy(update={"run": name, "iteration": number})
         change.append(*opened, started, pinned)
     store.anchor()  # The agent may delete the log; what it has lost by then is known.
     return current_iteration(guard, CheckTerms())
+
+
+def _find_trusted_before(guard: Invocation, run: Run | None) -> str | None:
+    last = (run.open_iteration or run.last_iteration) if run is not None else None
+    return _find_trusted(guard, last.trusted if last is not None else None)
+
+
+def _find_trusted(guard: Invocation, commit: str | None) -> str | None:
+    """Return the commit if it has the settings that the user trusts."""
+    if guard.trust is None or commit is None:
+        return None
+    with suppress(GuardError):
+        return guard.trust.find_commit((commit,))
+    return None
 
 
 def _prepare_baseline(

@@ -8,6 +8,7 @@ from typing import Any, TypedDict
 
 from guard.context.ids import new_id
 from guard.context.invocation import Invocation
+from guard.context.lease import is_here, is_running
 from guard.core.check.evidence import Living, Policy
 from guard.core.check.last_check import LAST_CHECK, LastCheck
 from guard.core.config.settings import Settings
@@ -33,13 +34,14 @@ class CheckTerms:
     probe: bool = True
     wait: bool = True
     rescue: bool = True
+    prove: bool = True
     flags: Mapping[str, Any] = field(default_factory=dict)
     """Settings given on the command line, by their dotted keys."""
 
     def policy(self, settings: Settings) -> Policy:
         policy = Policy.model_validate(settings.completion_check, from_attributes=True)
-        asked_for = {"probe": self.probe, "wait": self.wait, "rescue": self.rescue}
-        return policy.model_copy(update=asked_for)
+        asked_for = {name: getattr(self, name) for name in ("probe", "wait", "rescue", "prove")}
+        return policy.model_copy(update={**asked_for, "prove_required": settings.prove.required})
 
 
 @dataclass(frozen=True)
@@ -53,6 +55,14 @@ class Iteration:
     """What the log knows of it while it is open."""
     frozen: Mapping[str, Any] | None = None
     """The project's settings when it began; None if that was not recorded."""
+
+    trusted: str | None = None
+    """The commit whose settings the user trusted when its run began."""
+
+    @property
+    def trusted_commits(self) -> tuple[str, ...]:
+        """Return the commits that the keys may come from which only the user may set."""
+        return tuple(commit for commit in (self.trusted, self.baseline.head) if commit)
 
     @property
     def mark(self) -> str:
@@ -89,10 +99,10 @@ def team_scope(guard: Invocation, session: str | None = None) -> Scope:
     return Scope(key, session or opened.session, run.run, opened.number)
 
 
-def refuse_beside_another(run: Run | None) -> None:
+def refuse_beside_another(guard: Invocation, run: Run | None) -> None:
     """Raise if another guard watches over an iteration in this work tree."""
     opened = run.open_iteration if run is not None else None
-    if opened is not None and is_other_guard_alive(opened.supervisor):
+    if opened is not None and is_other_guard_alive(guard, opened.supervisor):
         assert opened.supervisor is not None
         raise Refused(
             f"iteration {opened.number} is running already in this work tree "
@@ -101,19 +111,19 @@ def refuse_beside_another(run: Run | None) -> None:
         )
 
 
-def is_other_guard_alive(supervisor: Process | None) -> bool:
-    if supervisor is None or supervisor.pid == os.getpid():
+def is_other_guard_alive(guard: Invocation, supervisor: Process | None) -> bool:
+    if supervisor is None or (supervisor.pid == os.getpid() and is_here(supervisor)):
         return False
-    return is_alive(supervisor.pid, supervisor.start)
+    return is_running(supervisor, guard.store)
 
 
-def has_agent_ended(iteration: Iteration) -> bool:
+def has_agent_ended(guard: Invocation, iteration: Iteration) -> bool:
     """Tell whether the agent that guard started is known to have ended; False for an agent that guard did not start."""
     opened = iteration.opened
     if opened is None or opened.supervisor is None:
         return False
-    if opened.process is None:
-        return not is_other_guard_alive(opened.supervisor)
+    if opened.process is None or not is_here(opened.process):
+        return not is_other_guard_alive(guard, opened.supervisor)
     return not is_alive(opened.process.pid, opened.process.start)
 
 
@@ -143,7 +153,21 @@ def current_iteration(guard: Invocation, terms: CheckTerms) -> Iteration:
         recorded,
         opened=this if isinstance(this, OpenIteration) else None,
         frozen=this.frozen if this else None,
+        trusted=this.trusted if this else None,
     )
+
+
+def describe_after_interrupt(guard: Invocation) -> str | None:
+    """Say what is safe after Ctrl-C in a check or a run; None if the state cannot be read."""
+    try:
+        run = guard.store.view(RUN, guard.worktree_key)
+    except (GuardError, OSError):
+        return None
+    kept = "all that was recorded and saved is kept, and `guard snapshots` lists what was saved"
+    if run is None or run.open_iteration is None:
+        return f"nothing is lost: no iteration is open; {kept}"
+    stays = f"iteration {run.open_iteration.number} stays open, with its baseline"
+    return f"nothing is lost: {stays}, and `guard check` judges it; {kept}"
 
 
 def recorded_agent(guard: Invocation) -> tuple[str | None, str | None]:

@@ -20,19 +20,21 @@ if TYPE_CHECKING:
     from guard.core.classify.stream_reader import OutputReader
 
 FOLDER = "output.d"
-_KEEP = 10
 _CHUNK = 1024 * 1024
+_MOST_ITERATIONS = 2000
 
 
 @dataclass(frozen=True)
 class KeptOutput:
-    """The two files of one iteration; the newest few are kept.
+    """The files of one iteration; the newest are kept, as many as `run.keep_output_mb` has room for.
 
     The folder is opened without following links: the agent can replace it, and nothing outside may be touched.
     """
 
     workspace: Path
     name: str
+    most_bytes: int = 0
+    """How much of earlier iterations is kept when this one begins."""
 
     @classmethod
     def of(cls, guard: Invocation, iteration: Iteration) -> "KeptOutput":
@@ -40,7 +42,8 @@ class KeptOutput:
 
     @classmethod
     def named(cls, guard: Invocation, run: str, number: int) -> "KeptOutput":
-        return cls(guard.workspace.path, f"{run}.{number:06d}")
+        room = int(guard.users_config.settings.run.keep_output_mb * 1_000_000)
+        return cls(guard.workspace.path, f"{run}.{number:06d}", room)
 
     @contextmanager
     def _open_folder(self, *, create: bool = False) -> Iterator[Folder | None]:
@@ -67,9 +70,15 @@ class KeptOutput:
         with suppress(OSError, GuardError), self._open_folder(create=True) as folder:
             if folder is not None:
                 with suppress(OSError):
-                    _delete_oldest(folder)
+                    _delete_oldest(folder, self.most_bytes)
                 return _create(folder, self._file("stdout")), _create(folder, self._file("stderr"))
         return open(os.devnull, "wb"), open(os.devnull, "wb")
+
+    def keep_prompt(self, prompt: bytes) -> None:
+        with suppress(OSError, GuardError), self._open_folder(create=True) as folder:
+            if folder is not None:
+                with _create(folder, self._file("prompt")) as file:
+                    file.write(prompt)
 
     def read(self, agent: str | None) -> "OutputReader | None":
         if not self.is_kept():
@@ -113,18 +122,35 @@ class KeptOutput:
         return f"{self.name}.{stream}"
 
 
-def _delete_oldest(folder: Folder) -> None:
-    def time(name: str) -> float:
-        return os.stat(name, dir_fd=folder.descriptor, follow_symlinks=False).st_mtime
-
-    for name in sorted(folder.names(), key=time)[: -2 * _KEEP]:
-        folder.remove(name)
+def _delete_oldest(folder: Folder, most_bytes: int) -> None:
+    """Delete the files of the oldest iterations until the rest fits."""
+    sizes: dict[str, int] = {}
+    times: dict[str, float] = {}
+    for name in folder.names():
+        found = os.stat(name, dir_fd=folder.descriptor, follow_symlinks=False)
+        iteration = name.rpartition(".")[0]
+        sizes[iteration] = sizes.get(iteration, 0) + found.st_size
+        times[iteration] = max(times.get(iteration, 0.0), found.st_mtime)
+    newest_first = sorted(times, key=lambda name: times[name], reverse=True)
+    total, doomed = 0, set[str]()
+    for number, name in enumerate(newest_first):
+        total += sizes[name]
+        # The newest is what another guard may still judge by.
+        if number and (total > most_bytes or number >= _MOST_ITERATIONS):
+            doomed.add(name)
+    for name in folder.names():
+        if name.rpartition(".")[0] in doomed:
+            folder.remove(name)
 
 
 def classify_kept_output(guard: Invocation, iteration: Iteration) -> Classification | None:
     """Return what the output means of an iteration that no guard watches over any more; None if one does, or none did."""
     opened = iteration.opened
-    if opened is None or opened.supervisor is None or is_other_guard_alive(opened.supervisor):
+    if (
+        opened is None
+        or opened.supervisor is None
+        or is_other_guard_alive(guard, opened.supervisor)
+    ):
         return None
     last = last_check(guard, iteration)
     if last is not None and last.output is not None:
@@ -136,7 +162,7 @@ def classify_kept_output(guard: Invocation, iteration: Iteration) -> Classificat
     # No guard saw how the process ended.
     found = words.finish(None, guard.clock.now().astimezone())
     # The helpers of one that lives are open, not killed.
-    return None if found.killed and not has_agent_ended(iteration) else found
+    return None if found.killed and not has_agent_ended(guard, iteration) else found
 
 
 def helpers_in_kept_output(guard: Invocation, iteration: Iteration) -> tuple[str, ...]:
@@ -152,7 +178,7 @@ def unwatched_since(guard: Invocation, iteration: Iteration) -> float | None:
     Also None if it left with the verdict that something goes on: then that is what changes files.
     """
     opened, kept = iteration.opened, KeptOutput.of(guard, iteration)
-    if opened is not None and is_other_guard_alive(opened.supervisor):
+    if opened is not None and is_other_guard_alive(guard, opened.supervisor):
         return None
     if not kept.is_kept():
         return None if opened is None or opened.supervisor is None else 0.0

@@ -5,12 +5,11 @@ from collections.abc import Iterator
 from datetime import datetime, timedelta
 
 from guard.context.invocation import Invocation
-from guard.context.workspace import worktree_key
+from guard.context.lease import is_running
 from guard.core.base.paths import spell
 from guard.core.iteration.run import RUN, OpenIteration, Run
 from guard.git.gitdir_files import WorkTree, other_work_trees
 from guard.git.locate import Repository
-from guard.system.process_identity import is_alive
 
 _LONGEST_BY_HAND = timedelta(hours=12)
 """How long before a baseline an iteration without a guard may have begun and still be under way."""
@@ -42,19 +41,19 @@ def _refs_of(tree: WorkTree) -> Iterator[str]:
 
 
 def _is_used(guard: Invocation, tree: WorkTree, since: datetime) -> bool:
-    run = guard.store.view(RUN, worktree_key(tree.root))
-    return run is not None and _overlaps(run, since)
+    run = guard.store.view(RUN, guard.key_of(tree.root))
+    return run is not None and _overlaps(guard, run, since)
 
 
-def _overlaps(run: Run, since: datetime) -> bool:
+def _overlaps(guard: Invocation, run: Run, since: datetime) -> bool:
     begun, last = run.open_iteration, run.last_iteration
     if last is not None and last.ended_at >= since:
         return True
-    return begun is not None and _is_under_way(begun, since)
+    return begun is not None and _is_under_way(guard, begun, since)
 
 
-def _is_under_way(begun: OpenIteration, since: datetime) -> bool:
+def _is_under_way(guard: Invocation, begun: OpenIteration, since: datetime) -> bool:
     if begun.supervisor is None:
         # Nothing tells whether an iteration that was begun by hand goes on: it is given up after some hours.
         return begun.started_at >= since - _LONGEST_BY_HAND
-    return is_alive(begun.supervisor.pid, begun.supervisor.start)
+    return is_running(begun.supervisor, guard.store)

@@ -7,19 +7,21 @@ the baseline. What a sign of work is, `guard.system.process_work` says.
 
 import os
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from guard.core.check.evidence import MOST_LIVING, Living
-from guard.core.hooks.event_kinds import PROBE
+from guard.core.hooks.event_kinds import MARK, PROBE
 from guard.core.iteration.events import Process
 from guard.system.process_table import Stat, list_processes, read_pipe
 from guard.system.process_work import LEAST_OWN_BYTES, WorkCounts, has_worked
 
-MARK = "GUARD_ITERATION"
 _OF_PROBE = f"{PROBE}=".encode()
 _WINDOW_SECONDS = 30.0
+_SLACK = 1.0
+"""So much later than it began a process can seem to have begun."""
 
 
 @dataclass(frozen=True)
@@ -59,6 +61,17 @@ class ProcessWatch:
 
     marked: ProcessMark
     _seen: dict[tuple[int, str], _Seen] = field(default_factory=dict)
+    _probes: list[tuple[float, float]] = field(default_factory=list)
+    """From when to when a probe ran, by the wall clock."""
+
+    @contextmanager
+    def probing(self) -> Iterator[None]:
+        """Leave out what begins meanwhile by itself: a probe may start a process that drops its environment."""
+        began = time.time()
+        try:
+            yield
+        finally:
+            self._probes.append((began, time.time()))
 
     def recall(self, living: Iterable[Living], seconds_ago: float) -> None:
         now = time.monotonic()
@@ -72,11 +85,22 @@ class ProcessWatch:
 
     def look(self) -> tuple[Living, ...]:
         now = time.monotonic()
-        stats = _processes(self.marked)
+        stats = self._without_probes(_processes(self.marked))
         servers = _servers(stats)
         found = [self._living(stat, now, stat.pid in servers) for stat in stats]
         found.sort(key=lambda living: living.idle_seconds)
         return tuple(found[:MOST_LIVING])
+
+    def _without_probes(self, stats: list[Stat]) -> list[Stat]:
+        if self.marked.value is not None:
+            return stats
+        others = {stat.pid: stat for stat in stats if not self._began_in_probe(stat)}
+        while more := [stat for stat in stats if stat.pid not in others and stat.parent in others]:
+            others |= {stat.pid: stat for stat in more}
+        return list(others.values())
+
+    def _began_in_probe(self, stat: Stat) -> bool:
+        return any(began <= stat.started_by <= ended + _SLACK for began, ended in self._probes)
 
     def _living(self, stat: Stat, now: float, serves: bool) -> Living:
         key = (stat.pid, stat.start)

@@ -6,7 +6,7 @@ It is named by the user, never by the project's files, and run without a shell. 
 import re
 import shlex
 
-from guard.core.base.fields import ID_PATTERN
+from guard.core.base.text import ID_PATTERN
 from guard.probe.base import Call, CannotAsk, Cli, ProbeCall, ProbeOutput, ProbeQuestion
 
 

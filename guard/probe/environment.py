@@ -28,9 +28,13 @@ _OF_THE_USER = re.compile(
 
 def probe_environment(environ: Mapping[str, str], work_tree: Path) -> dict[str, str]:
     close_folders(work_tree)
-    kept = {
+    return {**own_environment(without_session(environ)), PROBE: "1"}
+
+
+def without_session(environ: Mapping[str, str]) -> dict[str, str]:
+    """Return the environment without the variables of an agent's session and of git."""
+    return {
         name: value
         for name, value in environ.items()
         if not _OF_A_SESSION.fullmatch(name) or _OF_THE_USER.fullmatch(name)
     }
-    return {**own_environment(kept), PROBE: "1"}

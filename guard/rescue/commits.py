@@ -196,9 +196,10 @@ class Committer:
     def message(self, group: Group) -> bytes:
         return commit_message(group.subject, group.body, self._run, self._iteration)
 
-    def commit(self, tree: str, parent: str | None, message: bytes) -> str:
+    def commit(self, tree: str, parent: str | Sequence[str] | None, message: bytes) -> str:
         """Make a commit, signed if the user signs and no program has to ask for that; return its id."""
-        words = ("commit-tree", *(("-p", parent) if parent else ()), "-F", "-")
+        parents = [parent] if isinstance(parent, str) else parent or ()
+        words = ("commit-tree", *(word for each in parents for word in ("-p", each)), "-F", "-")
         if self._signing is not None and not self.unsigned:
             try:
                 return self._sign(self._signing, words, tree, message)

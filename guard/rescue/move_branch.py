@@ -86,6 +86,8 @@ def move_with_index(
             with _prepare_index(project, index, new, changed) as held:
                 paths = (new, _old_of(new), index)
                 code, message = _run(project, _LOCK_AND_MOVE, paths, words, (held,))
+                if code is None:
+                    _settle_lock(index, new, moved=False)
         except (OSError, RepositoryProblem) as error:
             project.call(*words)
             return error.message if isinstance(error, RepositoryProblem) else f"{error.strerror}"
@@ -125,6 +127,12 @@ def move_under_lock(project: Project, words: Sequence[str], lends: Sequence[int]
     """Run this git command, which moves the branch, and put the index that guard holds in its place; return why not."""
     index = project.repository.git_dir / "index"
     code, message = _run(project, _MOVE_UNDER_LOCK, (index,), words, lends)
+    return None if code == 0 else message
+
+
+def move_alone(project: Project, words: Sequence[str], lends: Sequence[int]) -> str | None:
+    """Run this git command, which moves a branch that is not checked out; return why it did not."""
+    code, message = _run(project, '"$@"', (), words, lends)
     return None if code == 0 else message
 
 
@@ -181,7 +189,8 @@ def _run(
         cwd=project.repository.root,
         lends=tuple(lends),
     )
-    return done.code, done.message or f"exit code {done.code}"
+    ended = f"exit code {done.code}" if done.code is not None else "it did not end in its time"
+    return done.code, done.message or ended
 
 
 def sweep_index(git_dir: Path, moved: bool = False) -> list[str]:

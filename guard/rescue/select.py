@@ -168,9 +168,9 @@ class Planner:
         unknown = (path for path in written if path not in known and not self._is_nested(path))
         candidates = list(islice(unknown, _MOST_ASKED))
         answer, found, others = _ask_ignored(self._project, candidates), dict[bytes, str](), 0
-        for path, source in answer.sources.items():
+        for path, rule in answer.rules.items():
             folder = next((at for at in folders_above(path) if at in self._taken.rebuilt), None)
-            if not self._is_new_rule(source, changed, folder):
+            if not self._is_new_rule(rule.file, changed, folder):
                 others += 1
             elif folder is None:
                 found[path] = _NEW_RULE
@@ -258,7 +258,7 @@ class Planner:
     def _find_ignored(self, paths: Sequence[bytes]) -> dict[bytes, str]:
         untracked = [path for path in paths if path not in self._committed]
         answer = _ask_ignored(self._project, untracked)
-        return dict.fromkeys(answer.sources, "ignored") | _unjudged(answer.refused)
+        return dict.fromkeys(answer.rules, "ignored") | _unjudged(answer.refused)
 
     def _find_converted(self, paths: Sequence[bytes]) -> dict[bytes, str]:
         """Hold back what a program of the user's would have to convert, or git itself cannot."""

@@ -19,7 +19,8 @@ from guard.errors import GuardError
 from guard.system.private_files import Folder, close
 
 _FOLDER = "guard.locks"
-_WINDOW_NS = 5_000_000_000
+_WINDOW_NS = 60_000_000_000
+"""How long after its note git may make a lock: on a busy machine it takes seconds until git runs."""
 _SETTLED_NS = 1_000_000_000
 _MOST_BYTES = 4096
 

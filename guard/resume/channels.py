@@ -169,7 +169,6 @@ def _open_command(stalled: StalledAgent) -> OpenChannel:
                 stdin=data,
                 most_stdout=_MOST_OUTPUT,
                 most_stderr=_MOST_OUTPUT,
-                chosen=True,
             )
         except OSError as error:
             raise CannotDeliver(f"{words[0]} cannot be started: {error.strerror}") from None

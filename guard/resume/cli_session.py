@@ -91,7 +91,7 @@ def start_session(
     if search.program is None:
         raise NoSession(search.problem if search.refused else f"there is no program {name}")
     argv = own_python("-m", "guard", "-q", "--repo", str(root))
-    argv += ["--workspace", str(guard.workspace.path), "run", "--agent", name, "--session", session]
+    argv += ["--workspace", guard.workspace.name, "run", "--agent", name, "--session", session]
     argv += ["--task", agent.task_id, "--agent-id", agent.agent_id]
     argv += ["--", search.program, *cli.words(session, text)]
     _start_detached(argv, root, environ, text.encode() if cli.by_stdin else b"")

@@ -11,7 +11,6 @@ from pathlib import Path
 
 from guard.activity.known_agents import KnownAgents
 from guard.context.invocation import Invocation
-from guard.context.workspace import worktree_key
 from guard.core.activity.noise import is_noise
 from guard.core.activity.report import ActivityReport
 from guard.core.activity.settings import split_list
@@ -22,6 +21,7 @@ from guard.core.base.paths import unspell
 from guard.core.breaker.state import BREAKER
 from guard.core.check.last_check import LAST_CHECK
 from guard.core.check.warnings import CHECK_WARNINGS, list_warnings
+from guard.core.check.words import verdict_line
 from guard.core.rescue.secrets import has_new_sensitive_name
 from guard.core.resume.evidence import (
     Failure,
@@ -98,11 +98,11 @@ class StalledAgent:
 
     @cached_property
     def _key(self) -> str | None:
-        return worktree_key(self.root) if self.root is not None else None
+        return self.guard.key_of(self.root) if self.root is not None else None
 
     @cached_property
     def _is_alone(self) -> bool:
-        return self._known_agents.is_alone(self.agent)
+        return self._known_agents.is_only_agent(self.agent)
 
     def _is_own(self, run: str | None) -> bool:
         # An agent without a run of its own owns what is recorded in its work tree if it is alone there.
@@ -135,7 +135,8 @@ class StalledAgent:
         output = check.output or {}
         reason = output.get("reason") if output.get("outcome") not in (None, "ok") else None
         detail = str(reason or check.detail)
-        yield Failure(f"{check.status}: {check.reason}", check.status, detail, check.retry_at)
+        what = verdict_line(check.status, check.reason, "")
+        yield Failure(what, check.status, detail, check.retry_at)
 
     def _open_breaker(self) -> Iterator[Failure]:
         breaker = self.guard.store.view(BREAKER, self._key) if self._key else None

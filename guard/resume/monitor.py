@@ -22,7 +22,6 @@ from guard.core.coordinator.state import waiting_work
 from guard.core.resume.report import ResumeReport
 from guard.errors import GuardError, ReaderGone
 from guard.resume.send import ResumeRequest, resume
-from guard.store.log import LIVE
 from guard.system.file_events import News
 from guard.system.host import read_host
 
@@ -131,4 +130,4 @@ class Monitor:
                 [agent for agent in overall.agents if agent.status in ACTIVE] if overall else []
             )
             places = watched_processes([agent.whereabouts for agent in active], here=read_host())
-        return News([self.guard.workspace.path / LIVE], places)
+        return News([], places, self.guard.store.bell())

@@ -91,6 +91,7 @@ class _Resume:
             if self.request.send:
                 self._require_permission()
                 self.channel = open_channel(self.stalled, self.request.by or self.settings.by)
+            self._note()
             self._write_prompt()
             if self.channel is None:
                 return self._report("written", self.decision.reason)
@@ -103,6 +104,15 @@ class _Resume:
             return self._report("undeliverable", str(error))
         except MayHaveArrived as error:
             return self._report("failed", str(error))
+
+    def _note(self) -> None:
+        name, stall = self.agent.agent_id, self.stall
+        sent = stall.sent if stall is not None else 0
+        note = self.guard.output.note
+        note(f"{name}: {self.decision.reason}")
+        note(f"{name}: {sent} of {self.budget.max_per_stall} prompts were sent in this silence")
+        if self.channel is not None:
+            note(f"{name}: the prompt goes by {self.channel.way}")
 
     def _require_stalled(self) -> None:
         if not (self.request.check_activity and self.settings.validate_activity):

@@ -9,11 +9,14 @@ from guard.context.invocation import Invocation
 from guard.core.check.evidence import Cutoff, Living
 from guard.core.classify import Classification
 from guard.core.classify.stream_reader import OutputReader
+from guard.core.cost.usage import Usage, measure_usage
 from guard.core.run.settings import RunSettings
 from guard.core.team.change import Change
 from guard.core.team.state import Scope
+from guard.core.tool_calls.agent_loop import LoopFound
 from guard.gate.accounts import Accounts
 from guard.hooks.ingest import ingest_hooks
+from guard.hooks.loops import HookLoops
 from guard.iteration.current import Iteration, process_mark, record_session, recorded_session
 from guard.iteration.kept_output import KeptOutput
 from guard.iteration.process_watch import ProcessWatch
@@ -65,6 +68,7 @@ def _members(reader: OutputReader) -> tuple[str, ...]:
 
 
 _LOOK_SECONDS = 1.0
+_WAITED_SECONDS = 10.0
 
 
 _OTHERS_IDLE_SECONDS = 21600.0
@@ -105,6 +109,11 @@ class AgentWatch:
     _idle: float = 0.0
     _silent: float = 0.0
     _helpers: frozenset[str] = frozenset()
+    _over_budget_at: float | None = None
+    _at_work_since: dict[str, float] = field(default_factory=dict)
+    """Since when each child of the agent was seen at work, look by look."""
+    _told: int = 0
+    """How many calls the loop had when it was shown last."""
 
     def __post_init__(self) -> None:
         guard, iteration, order = self.guard, self.iteration, self.order
@@ -115,11 +124,24 @@ class AgentWatch:
         self._limits = RunLimits.of(guard.config.settings.run, order.max_seconds, is_local)
         self._team = TeamFeed(guard, iteration, self.child, order.terms.session)
         self._kept = KeptOutput.of(guard, iteration)
+        self._hooked = HookLoops(guard, iteration)
+
+    @property
+    def hooks_loop(self) -> LoopFound | None:
+        """Return what the agent repeated most by the word of its hooks; None if its output told of its calls."""
+        has_calls = self.child.ask_reader(lambda reader: reader.has_calls)
+        return None if has_calls else self._hooked.worst
+
+    @property
+    def seconds(self) -> float:
+        """Return how long the agent has run."""
+        return time.monotonic() - self._begun
 
     def look(self) -> None:
         if self.agent == "claude" and self._session is None:
             self._note(find_session(self.child.process.pid, self.guard.environ))
         now = time.monotonic()
+        self._look_for_loop()
         passed = now - self._looked
         if passed < _LOOK_SECONDS:
             return
@@ -127,13 +149,18 @@ class AgentWatch:
         self._kept.touch()
         self._count_idle(passed, self.processes.look())
         self._note(self.child.session)
+        self._hooked.look(self._session)
         self._team.look(self._session)
         if self.ended is None:
             self._end_at_limits(now - self._begun)
+        if self.ended is None:
+            self._end_over_budget(now)
 
     def close(self, output: Classification) -> str | None:
         """Record what ended with the agent; the session that it had, if one became known."""
         self._note(output.session)
+        self._hooked.look(self._session)
+        self._tell_of_loop()
         ingest_hooks(self.guard)  # Helpers that only hooks have told of end with the agent, too.
         session = self._session or recorded_session(self.guard, self.iteration)
         self._team.end(session)
@@ -147,14 +174,41 @@ class AgentWatch:
         is_at_work = any(living.idle_seconds < passed for living in alive)
         self._idle = 0.0 if is_heard or is_at_work else self._idle + counted
         has_events = self.child.ask_reader(lambda reader: reader.format) is not None
-        if is_heard or not has_events or self._is_helped(passed, alive):
+        is_helped = self._is_helped(passed, alive)
+        if is_heard or not has_events or is_helped:
             self._silent = 0.0
         else:
             self._silent += counted
 
+    def _tell_of_loop(self) -> LoopFound | None:
+        # The same calls are in the output and in what the hooks tell, and count once.
+        found, has_calls = self.child.ask_reader(lambda reader: (reader.loop, reader.has_calls))
+        found = found or (None if has_calls else self._hooked.current)
+        if found is None:
+            self._told = 0
+        elif found.calls >= 2 * self._told:
+            self._told = found.calls
+            self.guard.output.warn(f"looping: {found.sentence}")
+        return found
+
+    def _look_for_loop(self) -> None:
+        found, most = self._tell_of_loop(), self.guard.config.settings.run.max_repeats
+        if found is not None and most and found.calls >= most and self.ended is None:
+            self._end("looping", f"the agent goes round in circles ({found.calls} calls)")
+
+    def _note_children(self, passed: float, helpers: Sequence[Living]) -> None:
+        # What works for longer than a call takes is what the agent waits for.
+        before, now = self._at_work_since, time.monotonic()
+        busy = [living.name for living in helpers if living.idle_seconds < passed]
+        self._at_work_since = {name: before.get(name, now) for name in busy}
+        if any(now - since >= _WAITED_SECONDS for since in self._at_work_since.values()):
+            self.child.ask_reader(lambda reader: reader.note_child_at_work())
+            self._hooked.clear()
+
     def _is_helped(self, passed: float, alive: Sequence[Living]) -> bool:
         """Tell whether a child of the agent shows a sign of work, or has begun or ended since the last look."""
         helpers = [living for living in alive if living.kind == "process" and not living.serves]
+        self._note_children(passed, helpers)
         before, self._helpers = self._helpers, frozenset(living.name for living in helpers)
         return before != self._helpers or any(living.idle_seconds < passed for living in helpers)
 
@@ -170,6 +224,30 @@ class AgentWatch:
             self._end(
                 "idle", f"the agent printed nothing for {self._silent:.0f} s, with no child at work"
             )
+
+    def _end_over_budget(self, now: float) -> None:
+        """Give an agent that has used up its allowance some time to finish its turn, and then end it."""
+        allowance = self.order.allowance
+        if allowance is None:
+            return
+        grace = self.guard.config.settings.run.budget_grace_seconds
+        if self._over_budget_at is None:
+            if not allowance.is_used_up(self._measure()):
+                return
+            self._over_budget_at = now
+            self.guard.output.warn(
+                f"the budget is used up: the agent has {grace:.0f} s to finish its turn"
+            )
+        if now - self._over_budget_at >= grace:
+            self._end("budget", f"the agent has used up the budget, and {grace:.0f} s more")
+
+    def _measure(self) -> Usage:
+        # Totals of a session come at its end only, and then the agent has finished its turn.
+        told = self.child.ask_reader(lambda reader: reader.usage)
+        if told is None or told.is_cumulative:
+            return Usage()
+        prices = self.guard.config.settings.cost.price_list
+        return measure_usage(told, prices=prices, agent=self.agent)
 
     def _end(self, why: Cutoff, sentence: str) -> None:
         self.ended = why

@@ -23,7 +23,10 @@ from typing import BinaryIO, TypeVar
 from guard.core.classify import Classification
 from guard.core.classify.stream_reader import OutputReader
 from guard.core.iteration.events import Process
+from guard.core.run.settings import ShowMode
+from guard.core.show.transcript import LiveTranscript
 from guard.errors import WrongUsage
+from guard.system.host import read_host
 from guard.system.pipes import Outlet
 from guard.system.process_identity import start_time
 from guard.system.signals import handle_signals
@@ -105,12 +108,15 @@ class AgentProcess:
         reader: OutputReader,
         kept: tuple[BinaryIO, BinaryIO],
         to_stderr: bool,
+        show: ShowMode | None = None,
         stdin: bytes | None = None,
     ) -> None:
         self._start = partial(_start_process, argv, environ, cwd, stdin is not None)
         self._reader = reader
         self._kept = kept
         self._to_stderr = to_stderr
+        self._show: ShowMode = show or ("text" if os.isatty(2 if to_stderr else 1) else "raw")
+        self._transcript = LiveTranscript()
         self._stdin = stdin
         self._lock = threading.Lock()
         self._printed = time.monotonic()
@@ -143,7 +149,7 @@ class AgentProcess:
     @property
     def process(self) -> Process:
         pid = self._process.pid
-        return Process(pid=pid, start=start_time(pid) or f"ended@{pid}")
+        return Process(pid=pid, start=start_time(pid) or f"ended@{pid}", host=read_host())
 
     @property
     def _process(self) -> subprocess.Popen[bytes]:
@@ -228,8 +234,8 @@ class AgentProcess:
         output = errors if self._to_stderr else Outlet(1)
         self._outlets = (output, errors)
         streams = (
-            (child.stdout, output, self._kept[0], self._reader.feed),
-            (child.stderr, errors, self._kept[1], self._reader.feed_error),
+            (child.stdout, output, self._kept[0], self._take),
+            (child.stderr, errors, self._kept[1], self._take_error),
         )
         pumps = tuple(
             threading.Thread(target=self._pump, args=stream, daemon=True) for stream in streams
@@ -239,19 +245,31 @@ class AgentProcess:
         return pumps
 
     def _pump(
-        self, source: BinaryIO, outlet: Outlet, kept: BinaryIO, feed: Callable[[bytes], None]
+        self, source: BinaryIO, outlet: Outlet, kept: BinaryIO, take: Callable[[bytes], bytes]
     ) -> None:
         room = _MOST_KEPT_BYTES
         with source:
             while data := os.read(source.fileno(), _CHUNK):
                 self._printed = time.monotonic()
                 with self._lock:
-                    feed(data)
+                    shown = take(data)
                 with suppress(OSError, ValueError):
                     kept.write(data[:room])
                     kept.flush()
                 room = max(0, room - len(data))
-                outlet.put(data)
+                if shown:
+                    outlet.put(shown)
+
+    def _take(self, data: bytes) -> bytes:
+        """Read what the agent printed, and return what is shown of it."""
+        self._reader.feed(data, self._printed)
+        if self._show == "text":
+            return self._transcript.feed(data, has_events=self._reader.format is not None)
+        return data if self._show == "raw" else b""
+
+    def _take_error(self, data: bytes) -> bytes:
+        self._reader.feed_error(data)
+        return b"" if self._show == "none" else data
 
     def flush(self) -> None:
         """Wait until all that was printed is read, or the reader has gone."""
@@ -272,6 +290,10 @@ class AgentProcess:
         deadline = time.monotonic() + _DRAIN_SECONDS
         for pump in self._pumps:
             pump.join(max(0.0, deadline - time.monotonic()))
+        with self._lock:
+            rest = self._transcript.end()
+        if rest:
+            self._outlets[0].put(rest)
 
 
 def _start_process(

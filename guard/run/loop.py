@@ -1,35 +1,39 @@
 """Run iterations until the work is done, a limit is reached, or the user is needed; `core.run.loop` decides."""
 
-import os
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from datetime import datetime
 from pathlib import Path
 
 from guard.check.taskfile import count_open_boxes
 from guard.context.ids import new_id
 from guard.context.invocation import Invocation
 from guard.core.check.report import CheckReport
+from guard.core.cost.budget import NO_BUDGET, CostBudget, budget_report
 from guard.core.iteration.events import RunEnded
 from guard.core.iteration.run import RUN
+from guard.core.prove.report import EXIT_OF_PROOF, ProofReport, feedback
 from guard.core.run.loop import (
+    End,
     LoopLimits,
     Next,
     after_iteration,
     before_iteration,
     count_iterations,
+    count_spending,
 )
 from guard.core.run.report import LoopReport
 from guard.errors import BreakerOpen, GuardError, StoreUnavailable, WrongUsage
-from guard.run.order import RunOrder
-from guard.run.run import StoppedByPerson, is_still_open, run_iteration
+from guard.run.order import RunOrder, read_prompt, with_prompt
+from guard.run.run import StoppedByPerson, is_still_open, run_iteration, tell_of_verdict
 from guard.snapshots.last_resort import save_before_abort
 from guard.system.signals import interrupt_on_termination
 
-_MOST_PROMPT_BYTES = 4 * 1024 * 1024
-_PLACEHOLDER = "{prompt}"
+_FEEDBACK = "{feedback}"
 _TICK_SECONDS = 0.5
 INTERRUPTED = 130
+UNVERIFIABLE = 15
 
 
 @dataclass(frozen=True)
@@ -40,21 +44,36 @@ class LoopPlan:
     limits: LoopLimits
     prompt_file: Path | None = None
     tasks: Path | None = None
+    budget: CostBudget = NO_BUDGET
 
 
 class Loop:
     """A loop while it runs."""
 
     def __init__(
-        self, guard: Invocation, plan: LoopPlan, tell: Callable[[CheckReport], None]
+        self,
+        guard: Invocation,
+        plan: LoopPlan,
+        tell: Callable[[CheckReport], None],
+        keep: Callable[[LoopReport], None] = lambda _report: None,
     ) -> None:
         self._guard = guard
         self._plan = plan
         self._tell = tell
+        self._write = keep
+        """Writes the report of the loop, as far as it has come."""
+        self._limited_since: datetime | None = None
         self._begun = time.monotonic()
         self._reports: list[CheckReport] = []
         self._limited = 0
         self._code = 0
+        self._is_refuted = False
+        self._feedback = ""
+        """What the next prompt says of work that was refuted."""
+        self._end_proof: ProofReport | None = None
+        """What the checks for the end of a loop said the last time."""
+        self._refuted_ends = 0
+        self._is_warned = False
 
     def run(self) -> tuple[LoopReport, GuardError | OSError | None]:
         """Run to the end; the report, and the error that the loop could not go on after, if there was one."""
@@ -73,35 +92,127 @@ class Loop:
         if fault is None:
             with save_before_abort(self._guard):
                 self._end_run(end.ends)
-        report = LoopReport(
-            reason=end.ends,
-            exit_code=end.code,
+        if fault is None and end.ends not in ("stopped", "breaker_open", "blocked"):
+            self._notify_of_end(end.ends)
+        return self._report(end.ends, end.code), fault
+
+    def _report(self, end: End | None, code: int) -> LoopReport:
+        spending = count_spending(self._reports)
+        return LoopReport(
+            reason=end or "running",
+            ended=end,
+            exit_code=code,
             iterations=tuple(self._reports),
+            proof=self._end_proof,
+            usage=spending.usage,
+            budget=budget_report(self._plan.budget, spending),
             elapsed_seconds=round(self._elapsed_seconds(), 3),
         )
-        return report, fault
+
+    @property
+    def _notifies(self) -> bool:
+        return self._plan.order.notifies and self._guard.config.settings.notify.is_set
+
+    def _notify_of_end(self, reason: str) -> None:
+        done = {(report.run, report.iteration): report for report in self._reports}
+        if not done or not self._notifies:
+            return
+        from guard.notify import notice_of_end, send_notice
+
+        commits = sum(report.new_commits for report in done.values())
+        run = self._reports[-1].run
+        send_notice(self._guard, notice_of_end(run, reason, len(done), commits))
+
+    def _notify(self, report: CheckReport) -> None:
+        if not self._notifies:
+            return
+        if report.status != "limited":
+            self._limited_since = None
+        elif self._limited_since is None:
+            self._limited_since = self._guard.clock.now()
+        tell_of_verdict(self._guard, report, self._limited_since)
+        spent = budget_report(self._plan.budget, count_spending(self._reports))
+        if spent is None:
+            return
+        from guard.notify import notice_of_budget, send_notice
+
+        for name in spent.nearly_used_up:
+            notice = notice_of_budget(report.run, name, spent.detail, run=report.run)
+            send_notice(self._guard, notice)
 
     def _iterate_until_end(self) -> Next:
-        end = self._find_end()
+        end = self._prove_end(self._find_end())
         while end is None:
             step = self._iterate()
-            end = step if step.ends is not None else self._find_end()
+            end = self._prove_end(step if step.ends is not None else self._find_end())
             if end is None:
                 self._sleep(step.seconds)
-                end = self._find_end()
+                end = self._prove_end(self._find_end())
         return end
+
+    def _prove_end(self, end: Next | None) -> Next | None:
+        """Run the checks for the end of a loop before it ends well; return None if it has to go on."""
+        if end is None or end.code != 0:
+            return end
+        terms = self._plan.order.terms
+        settings = self._guard.settings(None, terms.flags)
+        names = tuple(each.name for each in settings.prove.check if each.when == "end")
+        if not names or not terms.prove or (self._reports and not self._reports[-1].complete):
+            return end
+        from guard.prove.prove import prove
+        from guard.prove.work import ProveTerms
+
+        asked = ProveTerms(settings=settings.prove, only=names, moment="end")
+        self._end_proof = prove(self._guard, asked)
+        is_required = settings.prove.required or self._end_proof.reason == "hangs"
+        if self._end_proof.result == "unverifiable":
+            return replace(end, code=UNVERIFIABLE) if is_required else end
+        if self._end_proof.result != "refuted":
+            return end
+        self._feedback = feedback(self._end_proof)
+        self._refuted_ends += 1
+        refuted = replace(end, code=EXIT_OF_PROOF["refuted"])
+        limit = settings.breaker.refuted_limit
+        if end.ends not in ("tasks_done", "nothing_to_do") or self._refuted_ends >= limit:
+            return refuted
+        limits, done = self._plan.limits, self._count_done()
+        return before_iteration(limits, done, self._elapsed_seconds(), None, refuted.code)
+
+    def _count_done(self) -> int:
+        is_open = bool(self._reports) and is_still_open(self._guard, self._reports[-1])
+        return count_iterations(self._reports, is_open)
 
     def _elapsed_seconds(self) -> float:
         return time.monotonic() - self._begun
 
     def _find_end(self) -> Next | None:
         left = self._open_tasks()
-        is_open = bool(self._reports) and is_still_open(self._guard, self._reports[-1])
-        done = count_iterations(self._reports, is_open)
-        unsaved = bool(self._reports) and self._reports[-1].uncommitted.has_any
+        last = self._reports[-1] if self._reports else None
         return before_iteration(
-            self._plan.limits, done, self._elapsed_seconds(), left, self._code, unsaved
+            self._plan.limits,
+            self._count_done(),
+            self._elapsed_seconds(),
+            left,
+            self._code,
+            unsaved=last is not None and last.uncommitted.has_any,
+            unproven=self._is_unproven(last),
+            budget=self._plan.budget.find_end(count_spending(self._reports)),
         )
+
+    def _is_unproven(self, last: CheckReport | None) -> bool:
+        if last is not None and (
+            (last.status, last.reason) == ("error", "unverifiable") or self._is_refuted
+        ):
+            return True
+        terms = self._plan.order.terms
+        settings = self._guard.settings(None, terms.flags)
+        if not (terms.prove and settings.prove.checks_at("iteration")):
+            return False
+        if last is not None and not settings.prove.required:
+            return False
+        from guard.prove.prove import needs_proof
+
+        return needs_proof(self._guard, settings)
 
     def _open_tasks(self) -> int | None:
         file = self._plan.tasks
@@ -119,8 +230,10 @@ class Loop:
 
     def _iterate(self) -> Next:
         begun = bool(self._reports)
+        budget = self._plan.budget
         order = replace(
             self._with_prompt(),
+            allowance=budget.allow(count_spending(self._reports)) if budget.is_set else None,
             new_run=not begun,
             goes_on=begun,
             in_loop=True,
@@ -139,6 +252,8 @@ class Loop:
         now = self._guard.clock.now()
         step = after_iteration(report, now, self._limited, self._plan.tasks is not None)
         self._code = step.code
+        self._write(self._report(None, step.code))
+        self._notify(report)
         return step
 
     def _time_left(self) -> float | None:
@@ -147,18 +262,42 @@ class Loop:
 
     def _keep(self, report: CheckReport) -> None:
         self._reports.append(report)
+        if report.status in ("complete", "refuted"):
+            self._is_refuted = report.status == "refuted"
+            shown = report.proof if self._is_refuted else None
+            self._feedback = feedback(shown) if shown is not None else ""
         self._tell(report)
+        self._warn_of_unknown_cost(report)
+
+    def _warn_of_unknown_cost(self, report: CheckReport) -> None:
+        if self._is_warned or report.status == "limited":
+            return
+        budget, usage, why = self._plan.budget, report.usage, ""
+        if budget.limits_cost and usage.cost_usd is None:
+            why = "what it costs: guard cannot hold it to a budget in dollars"
+            if usage.input_tokens is not None:
+                why += "; name prices in cost.prices, or set --max-tokens"
+        elif budget.max_tokens and usage.input_tokens is None:
+            why = "how many tokens it uses: guard cannot hold it to --max-tokens"
+        if why:
+            self._is_warned = True
+            self._guard.output.warn(f"the agent does not tell {why}")
 
     def _with_prompt(self) -> RunOrder:
-        """Return the order of the next iteration, with the prompt that its file holds now."""
+        """Return the order of the next iteration: the prompt that its file holds now, and what was refuted before."""
         order, file = self._plan.order, self._plan.prompt_file
+        words = tuple(word.replace(_FEEDBACK, self._feedback) for word in order.argv)
+        if words != order.argv:
+            order = replace(order, argv=words, command=order.argv)
         if file is None:
             return order
-        data = _read(file)
-        if _PLACEHOLDER not in order.argv:
-            return replace(order, prompt=data)
-        words = tuple(os.fsdecode(data) if word == _PLACEHOLDER else word for word in order.argv)
-        return replace(order, argv=words, command=order.argv)
+        return with_prompt(order, self._add_feedback(read_prompt(file)))
+
+    def _add_feedback(self, prompt: bytes) -> bytes:
+        added, place = self._feedback.encode(errors="replace"), _FEEDBACK.encode()
+        if place in prompt:
+            return prompt.replace(place, added)
+        return b"%s\n\n%s\n" % (prompt.rstrip(b"\n"), added) if added else prompt
 
     def _sleep(self, seconds: float) -> None:
         left, live = self._time_left(), self._guard.output.live()
@@ -167,7 +306,8 @@ class Loop:
         until = time.monotonic() + seconds
         try:
             while (left := until - time.monotonic()) > 0:
-                live.say(f"the next iteration begins in {left / 60:.1f} min")
+                wait = f"{left / 60:.1f} min" if left >= 60 else f"{left:.0f} s"
+                live.say(f"the next iteration begins in {wait}")
                 time.sleep(min(_TICK_SECONDS, left))
         finally:
             live.clear()
@@ -189,16 +329,3 @@ class Loop:
                     reason=reason,
                 )
             )
-
-
-def _read(file: Path) -> bytes:
-    try:
-        with open(file, "rb") as opened:
-            data = opened.read(_MOST_PROMPT_BYTES + 1)
-    except OSError as error:
-        raise WrongUsage(f"{file}: {error.strerror}", "check --prompt-file") from None
-    if len(data) > _MOST_PROMPT_BYTES:
-        raise WrongUsage(
-            f"{file} is larger than {_MOST_PROMPT_BYTES} bytes", "shorten the prompt file"
-        )
-    return data

@@ -7,6 +7,7 @@ import os
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from itertools import count
 from typing import Literal
 
@@ -14,6 +15,7 @@ from guard.agents import registry
 from guard.agents.liveness import is_inside, locate, look, seconds_since_placed
 from guard.claims.changes import current_ground
 from guard.context.invocation import Invocation
+from guard.coordinator.guarded_agents import events_at_end, events_at_start, record_signals
 from guard.core.agents.agent import ACTIVE, BY_VERDICT, Agent
 from guard.core.agents.events import AgentStatus
 from guard.core.agents.registry import AGENT_REGISTRY
@@ -21,7 +23,9 @@ from guard.core.agents.report import AgentReport, transition_line
 from guard.core.agents.whereabouts import Placing, Whereabouts
 from guard.core.base.text import shorten, utf8_text
 from guard.core.check.report import CheckReport
+from guard.core.check.words import verdict_line
 from guard.core.claims.completion_validation import CompletionValidation
+from guard.core.coordinator.from_registry import STOPPED_WITH_GUARD, IterationEnd
 from guard.core.iteration.events import Process
 from guard.errors import GuardError, Refused
 from guard.system.host import read_host
@@ -65,11 +69,35 @@ class RegistryEntry:
     def record_verdict(self, report: CheckReport) -> None:
         """Report the status that the verdict means for the agent."""
         status = BY_VERDICT.get(report.status, "working")
-        message = f"iteration {report.iteration}: {report.status}, {report.reason}"
+        line = verdict_line(report.status, report.reason, "")
+        message = f"iteration {report.iteration}: {line}"
         left = status in ACTIVE and not self.in_loop
         where = _without_guard(self.agent.whereabouts, self.guard.environ) if left else None
         claim = self._validate(report) if status == "completed" else None
-        self._report(status, message, where, report.run, report.iteration, claim)
+        signals = self._last_words(report)
+        record_signals(self.guard, self.agent, signals, f"{report.run}-{report.iteration}")
+        end = IterationEnd(
+            status=report.status,
+            reason=report.reason,
+            detail=report.detail,
+            commits=report.new_commits + report.rescued_commits,
+            retry_at=report.retry_at,
+            goes_on=self.in_loop,
+        )
+        also = partial(events_at_end, self.guard, self.agent, end, status, message)
+        self._report(status, message, where, report.run, report.iteration, claim, also)
+
+    def _last_words(self, report: CheckReport) -> str:
+        """Return what the agent said last; empty if it cannot be read, because a verdict is recorded in any case."""
+        from guard.claims.session import session_of_iteration
+
+        now = self.guard.clock.now()
+        try:
+            session = session_of_iteration(self.guard, report.run, report.iteration)
+            return utf8_text(session.last_words(now.astimezone()))
+        except GuardError as error:
+            self.guard.output.warn(f"guard cannot read what {self.agent.agent_id} said: {error}")
+            return ""
 
     def _validate(self, report: CheckReport) -> CompletionValidation | None:
         """Validate what the agent said last; None if that fails, because a verdict is recorded in any case."""
@@ -98,7 +126,7 @@ class RegistryEntry:
         if agent is not None and agent.incarnation == self.agent.incarnation:
             reason = shorten(f"guard was stopped: {utf8_text(why)}", _LONGEST)
             store, now = self.guard.writable_store, self.guard.clock.now()
-            _tell(self.guard, registry.record_kill(store, now, agent, reason, "ended by its guard"))
+            _tell(self.guard, registry.record_kill(store, now, agent, reason, STOPPED_WITH_GUARD))
 
     def _report(
         self,
@@ -108,6 +136,7 @@ class RegistryEntry:
         run: str | None = None,
         iteration: int | None = None,
         validation: CompletionValidation | None = None,
+        also: registry.Also = registry.nothing_else,
     ) -> None:
         agent, clock = self.agent, self.guard.clock
         update = registry.AgentUpdate(
@@ -121,7 +150,7 @@ class RegistryEntry:
         )
         place = Placing(where, clock.boot()) if where is not None else None
         store, now = self.guard.writable_store, clock.now()
-        report = registry.update(store, now, update, place=place, validation=validation)
+        report = registry.update(store, now, update, place=place, validation=validation, also=also)
         _tell(self.guard, report)
 
 
@@ -215,10 +244,12 @@ def _join(
 ) -> AgentReport | None:
     """Put the agent to work under this guard; None if the registry changed meanwhile and has to be read again."""
     store, now, own = guard.writable_store, guard.clock.now(), _this_guard()
+    also = partial(events_at_start, guard, task, name)
     if known is not None and owner == "ours":
         update = {name: getattr(own, name) for name in _KEEPER}
         where = _without_guard(known.whereabouts, guard.environ).model_copy(update=update)
-        return registry.resume_work(store, now, known, Placing(where, guard.clock.boot()))
+        placing = Placing(where, guard.clock.boot())
+        return registry.resume_work(store, now, known, placing, also)
     if known is not None and known.status in ACTIVE and owner == "ended":
         registry.record_end(store, now, known, detail[:512], None)
         return None
@@ -236,6 +267,7 @@ def _join(
             keep_finished=guard.config.settings.registry.keep_finished,
             place=Placing(own, guard.clock.boot()),
             ground=current_ground(guard),
+            also=also,
         )
     except Refused:
         return None

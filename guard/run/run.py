@@ -6,17 +6,21 @@ it is judged by what is known of it, and nothing new begins beside something tha
 
 import os
 import signal
-from contextlib import ExitStack
+from contextlib import AbstractContextManager, ExitStack, suppress
 from dataclasses import replace
+from datetime import datetime
 
 from guard import breaker
 from guard.check.record import Feeds
 from guard.check.verdict import Observation, judge, stop
 from guard.context.invocation import Invocation
+from guard.context.lease import find_process, keep_lease
 from guard.core.check.report import CheckReport
 from guard.core.check.words import verdict_line
 from guard.core.classify import Classification, make_reader
+from guard.core.hooks.event_kinds import MARK
 from guard.core.iteration.run import RUN
+from guard.core.run.command import limit_cost
 from guard.errors import BreakerOpen, GuardError, WrongUsage
 from guard.iteration.begin import begin, record_not_started
 from guard.iteration.current import (
@@ -27,7 +31,6 @@ from guard.iteration.current import (
     refuse_beside_another,
 )
 from guard.iteration.kept_output import KeptOutput
-from guard.iteration.process_watch import MARK
 from guard.run.agent_watch import AgentWatch
 from guard.run.child import AgentProcess, ChildExit
 from guard.run.order import RunOrder, agent_of_command, check_program, current_folder
@@ -46,7 +49,7 @@ class StoppedByPerson(Exception):
 
 @saves_before_abort
 def run_iteration(guard: Invocation, order: RunOrder) -> CheckReport:
-    with interrupt_on_termination():
+    with interrupt_on_termination(), _lease(guard):
         left = finish_open_iteration(guard, order.terms, order.goes_on)
         if left is not None and (order.goes_on or is_still_open(guard, left)):
             return left
@@ -55,9 +58,32 @@ def run_iteration(guard: Invocation, order: RunOrder) -> CheckReport:
         check_program(order.argv, guard.environ)
         _ask_breaker(guard)
         try:
-            return _iterate_in_registry(guard, order)
+            report = _iterate_in_registry(guard, order)
         finally:
             guard.store.anchor()  # The agent may have deleted the log, and what remembers it too.
+    if order.notifies and not order.in_loop:
+        tell_of_verdict(guard, report, None)
+    return report
+
+
+def _lease(guard: Invocation) -> AbstractContextManager[None]:
+    return keep_lease(guard.writable_store, guard.users_config.settings.fleet.lease_seconds)
+
+
+def tell_of_verdict(guard: Invocation, report: CheckReport, limited_since: datetime | None) -> None:
+    """Send the notices that a verdict calls for, if the user wants notices."""
+    settings = guard.config.settings.notify
+    if not settings.is_set:
+        return
+    from guard.core.notify.notice import notices_of_verdict
+    from guard.notify import send_notice
+
+    refuted, now = 0, guard.clock.now()
+    with suppress(GuardError, OSError):  # The verdict stands, whatever becomes of the state.
+        refuted = breaker.load(guard.store, guard.worktree_key).refuted_streak
+    found = notices_of_verdict(report, refuted, limited_since, now, settings.limit_minutes)
+    for notice in found:
+        send_notice(guard, notice)
 
 
 def _warn_of_left(guard: Invocation, left: CheckReport) -> None:
@@ -106,7 +132,7 @@ def finish_open_iteration(
     opened = run.open_iteration if run is not None else None
     if opened is None or opened.supervisor is None:
         return None
-    refuse_beside_another(run)
+    refuse_beside_another(guard, run)
     iteration = current_iteration(guard, CheckTerms())
     guard.output.warn(f"iteration {opened.number} was left unfinished; guard judges it first")
     agent, session = opened.agent or terms.agent, opened.session or terms.session
@@ -122,7 +148,7 @@ def is_still_open(guard: Invocation, report: CheckReport) -> bool:
 
 
 def _ask_breaker(guard: Invocation) -> None:
-    holder = breaker.find_process(os.getpid())
+    holder = find_process(os.getpid())
     found = breaker.allow(
         guard.writable_store, breaker.BreakerKey.of(guard), holder=holder, heir=True
     )
@@ -143,16 +169,20 @@ def _iterate(guard: Invocation, order: RunOrder, entry: RegistryEntry | None = N
         or agent_of_command(order.argv)
     )
     folder = current_folder()
-    supervisor = breaker.find_process(os.getpid())
+    supervisor = find_process(os.getpid())
     begin(guard, supervisor, order.command or order.argv, order.new_run)
     iteration = current_iteration(guard, order.terms)
-    before = guard.store.survey()
+    guard.store.survey()
     marks = {MARK: iteration.mark, **guard.log_keeper.supervisor_variable(supervisor)}
     started = False
     with save_before_abort(guard, whatever=lambda: started), ExitStack() as held:
-        kept = held.enter_context(KeptOutput.of(guard, iteration).open())
+        output_files = KeptOutput.of(guard, iteration)
+        kept = held.enter_context(output_files.open())
+        prompt = order.prompt if order.prompt is not None else order.shown_prompt
+        if prompt is not None:
+            output_files.keep_prompt(prompt)
         child = AgentProcess(
-            order.argv,
+            limit_cost(order.argv, order.allowance.cost_usd if order.allowance else None),
             environ={
                 **guard.environ,
                 **guard.run_environment(),
@@ -163,6 +193,7 @@ def _iterate(guard: Invocation, order: RunOrder, entry: RegistryEntry | None = N
             reader=make_reader(agent),
             kept=kept,
             to_stderr=order.to_stderr,
+            show=order.show,
             stdin=order.prompt,
         )
         try:
@@ -179,7 +210,8 @@ def _iterate(guard: Invocation, order: RunOrder, entry: RegistryEntry | None = N
         output = child.classify(ended.code, guard.clock.now().astimezone())
         terms = replace(order.terms, agent=agent, session=watch.close(output))
         held.close()
-        guard.store.compare_survey(before)
+        guard.store.compare_survey()
+        guard.store.refuse_changed_log()
         try:
             return _judge(watch, terms, output, ended)
         finally:
@@ -190,7 +222,9 @@ def _judge(
     watch: AgentWatch, terms: CheckTerms, output: Classification, ended: ChildExit
 ) -> CheckReport:
     guard, iteration = watch.guard, watch.iteration
-    seen = Observation(watch.processes, output)
+    seen = Observation(
+        watch.processes, output, agent_seconds=watch.seconds, hooks_loop=watch.hooks_loop
+    )
     if ended.stopped_by is not None:
         name = signal.Signals(ended.stopped_by).name
         raise StoppedByPerson(stop(guard, iteration, terms, seen, name))

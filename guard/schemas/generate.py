@@ -1,5 +1,6 @@
 """Generate JSON Schemas (Draft 2020-12) from the models, one per state file and output document."""
 
+import dataclasses
 import json
 from functools import reduce
 from importlib import import_module
@@ -14,20 +15,20 @@ from pydantic_core.core_schema import DictSchema
 
 from guard import core
 from guard.context.known_log import KnownLog
-from guard.context.resources import folder
+from guard.context.project_trust import TrustRecord
 from guard.context.workspace import WorktreeEntry
 from guard.core.base.docstrings import describe_all, subclasses
-from guard.core.base.fields import Count, Digest, Report, Seq
+from guard.core.base.fields import Count, Digest, Frozen, Report, Section, Seq
 from guard.core.check.evidence import Evidence
-from guard.core.config.settings import Settings
+from guard.core.config.settings import TABLES, TOP, Settings, load_table
 from guard.core.log.record import RECORD_VERSION
 from guard.core.log.replay import Checkpoint
 from guard.core.log.table import event_types, view_kinds
 from guard.core.rollback.journal import RollbackJournal
 from guard.core.snapshots.snapshot import Manifest
+from guard.schemas import SUFFIX
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
-_SUFFIX = ".schema.json"
 _WRITTEN_BY_PEOPLE = frozenset({"evidence", "settings"})
 """People may leave out fields with a default in these documents; guard writes every field."""
 
@@ -52,6 +53,28 @@ def record_adapter() -> TypeAdapter[Any]:
     return TypeAdapter(union)
 
 
+def worktree_model() -> type[BaseModel]:
+    """Return the model of an entry of the index of work trees."""
+    schema: Any = (Literal["guard/worktree/1"], Field("guard/worktree/1", alias="schema"))
+    kinds: dict[Any, Any] = {str: str, int: Count}
+    found: dict[str, Any] = {
+        field.name: (kinds[field.type], ...) for field in dataclasses.fields(WorktreeEntry)
+    }
+    return create_model(
+        "WorktreeEntry", __base__=Frozen, __doc__=WorktreeEntry.__doc__, schema_=schema, **found
+    )
+
+
+def settings_model() -> type[Section]:
+    """Return the type of a configuration file: every table, and the keys outside all tables."""
+    tables: dict[str, Any] = {
+        name: (load_table(name), load_table(name).model_construct())
+        for name in TABLES
+        if name != TOP
+    }
+    return create_model("Settings", __base__=load_table(TOP), __doc__=Settings.__doc__, **tables)
+
+
 def outputs() -> list[type[Report]]:
     """Return every document that a command prints; this loads all of the core."""
     for module in walk_packages(core.__path__, "guard.core."):
@@ -64,10 +87,18 @@ def outputs() -> list[type[Report]]:
 def adapters() -> dict[str, TypeAdapter[Any]]:
     """Return the type of every published document, by its kind."""
     documents: list[type[BaseModel]] = [kind.document for kind in view_kinds()]
-    documents += [Checkpoint, Evidence, Manifest, RollbackJournal, WorktreeEntry, KnownLog]
+    documents += [
+        Checkpoint,
+        Evidence,
+        Manifest,
+        RollbackJournal,
+        worktree_model(),
+        KnownLog,
+        TrustRecord,
+    ]
     documents += outputs()
     named = {_kind(document): TypeAdapter(document) for document in documents}
-    return {"event": record_adapter(), "settings": TypeAdapter(Settings), **named}
+    return {"event": record_adapter(), "settings": TypeAdapter(settings_model()), **named}
 
 
 def _kind(document: type[BaseModel]) -> str:
@@ -79,7 +110,7 @@ def generate() -> dict[str, str]:
     # Only loaded models get descriptions.
     outputs()
     describe_all()
-    return {f"{kind}{_SUFFIX}": _text(kind, adapter) for kind, adapter in adapters().items()}
+    return {f"{kind}{SUFFIX}": _text(kind, adapter) for kind, adapter in adapters().items()}
 
 
 class _Closed(GenerateJsonSchema):
@@ -103,23 +134,10 @@ def _text(kind: str, adapter: TypeAdapter[Any]) -> str:
     return json.dumps(schema, indent=2, sort_keys=True) + "\n"
 
 
-def names() -> list[str]:
-    return sorted(path.name.removesuffix(_SUFFIX) for path in folder("schemas").glob(f"*{_SUFFIX}"))
-
-
-def load(kind: str) -> dict[str, Any]:
-    """Return the published schema of a kind; raise LookupError if there is none."""
-    path = folder("schemas") / f"{kind}{_SUFFIX}"
-    if kind not in names():
-        raise LookupError(kind)
-    schema: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
-    return schema
-
-
 def stale_names(target: Path) -> list[str]:
     """Return the names of schema files that differ from the models."""
     wanted = generate()
-    present = {path.name for path in target.glob(f"*{_SUFFIX}")}
+    present = {path.name for path in target.glob(f"*{SUFFIX}")}
     differing = {
         name
         for name, text in wanted.items()

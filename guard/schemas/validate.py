@@ -8,12 +8,12 @@ from math import isfinite
 from pathlib import Path
 from typing import Any
 
+from guard import schemas
 from guard.context.config import own_section
 from guard.core.base.json_text import loads
 from guard.core.base.text import plural, utf8_text
 from guard.core.log.record import BadRecord, unseal_line
 from guard.core.log.reports import Finding
-from guard.schemas import generate as schemas
 from guard.system.foreign_files import read_regular
 
 MOST_BYTES = 64 * 1024 * 1024

@@ -29,7 +29,8 @@ from guard.snapshots.read_file import Content, git_mode, read_entry
 from guard.snapshots.shadow import Shadow
 from guard.snapshots.walk import FOLDER, SnapshotWalk, WalkEntry, open_path
 
-_MOST_FOLDERS = 200
+MOST_FOLDERS = 200
+"""So many are named to git; of more it lists everything."""
 
 
 class IndexEntry(NamedTuple):
@@ -51,7 +52,7 @@ class ProjectIndex:
     def list_tracked(self, folders: Sequence[bytes]) -> list[IndexEntry]:
         if not folders or not self._is_readable():
             return []
-        named = folders if len(folders) <= _MOST_FOLDERS else ()
+        named = folders if len(folders) <= MOST_FOLDERS else ()
         words = ("ls-files", "--stage", "-z", "--", *map(os.fsdecode, named))
         return list(parse_stages(self._call(*words, GIT_INDEX_FILE=os.fspath(self._path))))
 

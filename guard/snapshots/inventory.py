@@ -11,9 +11,9 @@ from itertools import islice
 from pathlib import Path
 from typing import NamedTuple
 
-from guard.core.base.fields import is_id, parse_document
+from guard.core.base.fields import parse_document
 from guard.core.base.paths import unspell
-from guard.core.base.text import escape, fit_line
+from guard.core.base.text import escape, fit_line, is_id
 from guard.core.snapshots.paths import CACHE, ENVIRONMENT, PACKAGES, tree_path
 from guard.core.snapshots.report import DamagedSnapshot, SnapshotEntry, SnapshotsReport
 from guard.core.snapshots.snapshot import Anchor, Manifest, list_skipped

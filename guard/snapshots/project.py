@@ -15,7 +15,7 @@ from guard.git.gitdir_files import read_portion
 from guard.git.locate import Repository
 from guard.git.obstacles import is_writer, refuse_to_write, refuse_to_write_index
 from guard.git.reader import RepositoryReader
-from guard.git.run import read_config
+from guard.git.run import limited_deadline, read_config
 from guard.git.status import filter_overrides
 from guard.snapshots.fast_import import Listing, parse_tree
 from guard.system.clock import Deadline
@@ -48,7 +48,7 @@ class Site:
     time_limit: float
 
     def project(self) -> "Project":
-        return Project(self.repository, self.environ, Deadline(self.time_limit))
+        return Project(self.repository, self.environ, limited_deadline(self.time_limit))
 
 
 @dataclass(frozen=True)

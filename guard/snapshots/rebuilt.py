@@ -20,7 +20,8 @@ from guard.git.ignore_rules import find_ignored_paths
 from guard.git.locate import Repository, repository_at
 from guard.git.reader import RepositoryReader
 from guard.git.run import read_config
-from guard.snapshots.git_state import ProjectIndex
+from guard.snapshots.fast_import import parse_tree
+from guard.snapshots.git_state import MOST_FOLDERS, IndexEntry, ProjectIndex
 from guard.snapshots.objects import read_blobs
 from guard.snapshots.project import Project
 from guard.snapshots.read_file import Content, Large, read_entry
@@ -138,18 +139,34 @@ class RebuiltFolders:
             self._keep_tracked(asked, folders, found)
 
     def _keep_tracked(self, asked: "_Asked", folders: list[bytes], found: LeftOut) -> None:
-        index = ProjectIndex(self.shadow, asked.repository)
+        inner = sorted(map(asked.inner, folders))
+        for entry in (*self._list_staged(asked, inner, found), *self._list_committed(asked, inner)):
+            path = asked.outer(entry.path)
+            if found.has(path) or path in found.hidden or _lies_in(path, found.hidden):
+                (found.submodules if entry.mode == GITLINK else found.tracked).add(path)
+
+    def _list_staged(
+        self, asked: "_Asked", folders: list[bytes], found: LeftOut
+    ) -> list[IndexEntry]:
         try:
-            tracked = index.list_tracked(sorted(map(asked.inner, folders)))
+            return ProjectIndex(self.shadow, asked.repository).list_tracked(folders)
         except StoreUnavailable as error:
             if self.project.deadline.has_passed():
                 raise
             found.unread[asked.outer(b".git/index")] = error.message
-            return
-        for entry in tracked:
-            path = asked.outer(entry.path)
-            if found.has(path) or path in found.hidden or _lies_in(path, found.hidden):
-                (found.submodules if entry.mode == GITLINK else found.tracked).add(path)
+        return []
+
+    def _list_committed(self, asked: "_Asked", folders: list[bytes]) -> list[IndexEntry]:
+        """List what the last commit has there: an index may be gone, or have been told to forget a file."""
+        limit = self.project.with_brief_deadline().deadline.left()
+        reader = RepositoryReader(asked.repository, self.project.environ, limit)
+        with suppress(RepositoryProblem):
+            named = map(os.fsdecode, folders if len(folders) <= MOST_FOLDERS else ())
+            listed = reader.ask("ls-tree", "-r", "-z", "--full-tree", "HEAD", "--", *named)
+            return [
+                IndexEntry(mode, oid, 0, path) for path, (mode, oid) in parse_tree(listed).items()
+            ]
+        return []
 
     def _find_ignored(
         self, asked: "_Asked", paths: Mapping[bytes, bool], hidden: set[bytes] | None = None
@@ -186,7 +203,7 @@ class RebuiltFolders:
         reader = RepositoryReader(repository, self.project.environ, limit)
         reader = reader.with_settings(settings).with_variable("GIT_LITERAL_PATHSPECS", "0")
         with suppress(RepositoryProblem):
-            return set(find_ignored_paths(reader.ask, names).sources)
+            return set(find_ignored_paths(reader.ask, names).rules)
         return set()
 
     def _ignored_then(

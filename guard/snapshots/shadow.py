@@ -260,13 +260,33 @@ def _make(
 
 @contextmanager
 def scratch_folder(workspace: Path) -> Iterator[Path]:
-    """A temporary folder in the workspace; if this process is killed, the next sweep deletes it."""
-    folder = workspace / f".{SHADOW_FOLDER}.{os.urandom(6).hex()}.tmp"
-    os.mkdir(folder, 0o700)
+    """A temporary folder in the workspace; if this process is killed, the next sweep deletes it.
+
+    Its lock tells the sweep of another process that it is in use.
+    """
+    while True:
+        folder = workspace / f".{SHADOW_FOLDER}.{os.urandom(6).hex()}.tmp"
+        os.mkdir(folder, 0o700)
+        lock = _lock_folder(folder)
+        if lock is not None:
+            break
     try:
         yield folder
     finally:
         shutil.rmtree(folder, ignore_errors=True)
+        close(lock)
+
+
+def _lock_folder(folder: Path) -> int | None:
+    """Return the lock of a folder as a descriptor; None if it is another process's, or the folder is gone."""
+    try:
+        descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
+    except OSError:
+        return None
+    if try_lock(descriptor) and os.path.lexists(folder):
+        return descriptor
+    close(descriptor)
+    return None
 
 
 def _open_workspace(workspace: Path) -> Folder:
@@ -340,7 +360,10 @@ def _sweep(workspace: Path, descriptor: int) -> None:
             for leftover in shadow.glob(pattern):
                 leftover.unlink(missing_ok=True)
         for half in workspace.glob(f".{SHADOW_FOLDER}.*.tmp"):
-            shutil.rmtree(half, ignore_errors=True)
+            lock = _lock_folder(half)
+            if lock is not None:
+                shutil.rmtree(half, ignore_errors=True)
+                close(lock)
     fcntl.flock(descriptor, fcntl.LOCK_UN)
 
 

@@ -14,7 +14,7 @@ from datetime import datetime
 from pathlib import Path
 
 from guard.context.invocation import Invocation
-from guard.core.base.fields import is_id
+from guard.core.base.text import is_id
 from guard.core.rescue.settings import RescueSettings, SnapshotLimits
 from guard.core.snapshots.snapshot import Occasion, Snapshot, list_skipped
 from guard.errors import RepositoryProblem, StoreUnavailable, WrongUsage

@@ -164,17 +164,60 @@ _Sign = tuple[int, int, int] | None
 """What changes with a file: which it is, its size, and its time; None while there is none."""
 
 
+class LogBell(Protocol):
+    """Tells of a log that it has grown."""
+
+    @property
+    def files(self) -> tuple[Path, ...]:
+        """The files whose change may mean it, for those who watch files."""
+        ...
+
+    @property
+    def patience(self) -> float:
+        """How many seconds at most to wait before looking at the stamp again."""
+        ...
+
+    def stamp(self) -> object:
+        """Return a value that is another one when the log has grown."""
+        ...
+
+    def close(self) -> None: ...
+
+
+class FileBell:
+    """The bell of a log that is a file."""
+
+    patience = 60.0
+
+    def __init__(self, path: Path) -> None:
+        self.files = (Path(os.path.abspath(path)),)
+
+    def stamp(self) -> object:
+        return _sign(self.files[0])
+
+    def close(self) -> None:
+        pass
+
+
 class News:
-    """Files that are appended to, replaced, made or deleted, and processes that end; all since the last news.
+    """A log that grows, files that are appended to, replaced, made or deleted, and processes that end; all since the last news.
 
     What happens between making it and the first wait is news, too: make it first, then read, then wait.
     """
 
-    def __init__(self, files: Iterable[Path], processes: Iterable[tuple[int, str]] = ()) -> None:
+    def __init__(
+        self,
+        files: Iterable[Path],
+        processes: Iterable[tuple[int, str]] = (),
+        log: LogBell | None = None,
+    ) -> None:
         self._files = [Path(os.path.abspath(file)) for file in files]
         self._running = set(processes)
-        self._bell: Bell = make_bell(self._files, [pid for pid, _ in self._running])
-        self._signs = [_sign(file) for file in self._files]
+        self._log = log
+        watched = [*self._files, *(log.files if log is not None else ())]
+        self._bell: Bell = make_bell(watched, [pid for pid, _ in self._running])
+        self._patience = min(self._bell.patience, log.patience if log is not None else 60.0)
+        self._signs = self._look()
 
     def wait(self, seconds: float) -> bool:
         """Wait for news, which there may be at once; False after this time."""
@@ -183,11 +226,17 @@ class News:
             left = deadline - time.monotonic()
             if left <= 0:
                 return False
-            self._bell.wait(min(left, self._bell.patience))
+            self._bell.wait(min(left, self._patience))
         return True
 
     def close(self) -> None:
         self._bell.close()
+        if self._log is not None:
+            self._log.close()
+
+    def _look(self) -> list[object]:
+        signs: list[object] = [_sign(file) for file in self._files]
+        return [*signs, self._log.stamp()] if self._log is not None else signs
 
     def __enter__(self) -> "News":
         return self
@@ -200,7 +249,7 @@ class News:
             process for process in self._running if process_state(*process) in ("gone", "reused")
         }
         self._running -= ended
-        before, self._signs = self._signs, [_sign(file) for file in self._files]
+        before, self._signs = self._signs, self._look()
         return bool(ended) or before != self._signs
 
 

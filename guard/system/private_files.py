@@ -20,6 +20,10 @@ _OPEN_FILE = os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK
 sync_data = getattr(os, "fdatasync", os.fsync)
 
 
+class UntrustedFolder(StateProblem):
+    """A folder of state is a link, no folder at all, or not the user's alone."""
+
+
 class Folder:
     """A folder of state, open; closing it twice does no harm."""
 
@@ -199,12 +203,18 @@ class Folder:
 
     @contextmanager
     def walk(self, path: str, *, create: bool = False) -> Iterator[tuple["Folder | None", str]]:
-        """Open the folder that holds this relative path; yield it and the last name of the path."""
+        """Open the folder that holds this relative path; yield it and the last name of the path.
+
+        Raises `UntrustedFolder` if a folder on the way is not plainly ours.
+        """
         *folders, name = path.split("/")
         here: Folder | None = self
         with ExitStack() as opened:
             for folder in folders:
-                here = here.child(folder, create=create) if here else None
+                try:
+                    here = here.child(folder, create=create) if here else None
+                except StateProblem as error:
+                    raise UntrustedFolder(error.message, error.hint) from None
                 if here:
                     opened.enter_context(here)
             yield here, name

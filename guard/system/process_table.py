@@ -288,10 +288,15 @@ class ProcessTree:
 def end_marked(variable: str) -> None:
     """Kill every process that has this variable, as `NAME=value`, in its environment, and all that it started."""
     mark = variable.encode()
-    marked = [stat for stat in list_processes() if mark in stat.environment]
-    if marked:
+    end_processes(stat for stat in list_processes() if mark in stat.environment)
+
+
+def end_processes(processes: Iterable[Stat]) -> None:
+    """Kill these processes and all that they started."""
+    first = [(stat.pid, stat.start) for stat in processes]
+    if first:
         with suppress(Refused):  # A process that hangs in the kernel is left to the kernel.
-            ProcessTree((stat.pid, stat.start) for stat in marked).force()
+            ProcessTree(first).force()
 
 
 def _memberships(stats: Mapping[int, Stat], pids: Iterable[int]) -> set[int]:
@@ -307,16 +312,24 @@ def _stats() -> dict[int, Stat]:
 
 
 def _signal(process: Stat, number: int) -> None:
+    send_signal(process.pid, process.start, number)
+
+
+def send_signal(pid: int, start: str, number: int) -> bool:
+    """Send a signal to the process with this pid and start; False if it is gone or not ours."""
     # The process may have ended meanwhile; through a descriptor it cannot be mistaken for another.
     with suppress(ProcessLookupError, PermissionError):
         try:
-            descriptor = os.pidfd_open(process.pid)
+            descriptor = os.pidfd_open(pid)
         except (AttributeError, OSError):
-            if start_time(process.pid) == process.start:
-                os.kill(process.pid, number)
-            return
+            if start_time(pid) != start:
+                return False
+            os.kill(pid, number)
+            return True
         try:
-            if start_time(process.pid) == process.start:
+            if start_time(pid) == start:
                 signal.pidfd_send_signal(descriptor, number)
+                return True
         finally:
             os.close(descriptor)
+    return False

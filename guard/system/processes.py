@@ -10,8 +10,9 @@ import os
 import selectors
 import signal
 import subprocess
+import sys
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from time import monotonic
@@ -76,6 +77,91 @@ def start(
         start_new_session=True,
         pass_fds=lends,
     )
+
+
+class ForkedProcess:
+    """A copy of this process that does one thing, in a session of its own; nothing has to be loaded again for it."""
+
+    def __init__(self, pid: int) -> None:
+        self.pid = pid
+        self.returncode: int | None = None
+
+    def poll(self) -> int | None:
+        """Return its exit code, negative for a signal; None while it lives."""
+        if self.returncode is None:
+            with suppress(ChildProcessError):
+                pid, status = os.waitpid(self.pid, os.WNOHANG)
+                if pid:
+                    self.returncode = os.waitstatus_to_exitcode(status)
+        return self.returncode
+
+
+def may_fork() -> bool:
+    """Tell whether a copy of this process can go on: on Linux, and with no other thread that it would lack."""
+    return sys.platform == "linux" and threading.active_count() == 1
+
+
+def fork(
+    action: Callable[[], object],
+    environ: Mapping[str, str],
+    cwd: str | os.PathLike[str],
+    *,
+    stdout: int,
+    stderr: int,
+    lends: Sequence[int] = (),
+) -> ForkedProcess:
+    """Do something in a copy of this process, which ends with it: its exit code is that of the action's SystemExit.
+
+    The copy has only these descriptors, and handles no signal as this process does.
+    """
+    for stream in (sys.stdout, sys.stderr):
+        with suppress(OSError, ValueError, AttributeError):
+            stream.flush()
+    pid = os.fork()
+    if pid:
+        return ForkedProcess(pid)
+    code: object = 3
+    try:
+        os.setsid()
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGWINCH):
+            if signal.getsignal(number) != signal.SIG_IGN:
+                signal.signal(number, signal.SIG_DFL)
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+        nothing = os.open(os.devnull, os.O_RDWR)
+        for source, stream_number in ((nothing, 0), (stdout, 1), (stderr, 2)):
+            os.dup2(source, stream_number)
+        _reopen_streams()
+        _close_all_but((0, 1, 2, *lends))
+        os.chdir(cwd)
+        os.environ.clear()
+        os.environ.update(environ)
+        action()
+        code = 0
+    except SystemExit as error:
+        code = error.code
+    except BaseException:
+        sys.excepthook(*sys.exc_info())
+    finally:
+        for stream in (sys.stdout, sys.stderr):
+            with suppress(OSError, ValueError, AttributeError):
+                stream.flush()
+        os._exit(code if isinstance(code, int) else 0 if code is None else 1)
+
+
+def _reopen_streams() -> None:
+    # The program that calls guard may have put something else in their place.
+    for name, mode, number in (("stdin", "r", 0), ("stdout", "w", 1), ("stderr", "w", 2)):
+        first = getattr(sys, f"__{name}__")
+        encoding, errors = getattr(first, "encoding", None), getattr(first, "errors", None)
+        own = open(number, mode, encoding=encoding, errors=errors, closefd=False)  # noqa: SIM115
+        setattr(sys, name, own)
+
+
+def _close_all_but(kept: Sequence[int]) -> None:
+    for name in os.listdir("/proc/self/fd"):
+        if int(name) not in kept:
+            with suppress(OSError):
+                os.close(int(name))
 
 
 def _find_program(name: str, environ: Mapping[str, str]) -> str:

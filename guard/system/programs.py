@@ -63,6 +63,11 @@ _SYSTEM_FOLDERS = ("/bin", "/usr/bin", "/usr/local/bin", "/opt", "/nix")
 
 _CHECKED = _LISTS | _PLACES | _CODE | {"NODE_OPTIONS"}
 _MOST_PATHS = 64
+_AGAIN = """
+import os, runpy, sys
+sys.path[:] = sys.argv.pop(1).split(os.pathsep)
+runpy.run_module("guard", run_name="__main__", alter_sys=True)
+"""
 
 _closed: dict[str, tuple[int, int] | None] = {}
 _paths: dict[tuple[str | None, str | None, str, int], str] = {}
@@ -180,6 +185,14 @@ def _safe_path(environ: "Mapping[str, str]") -> str:
 def own_python(*words: str) -> list[str]:
     """Return the command that runs this Python with these words, and imports nothing from the current folder."""
     return [sys.executable, "-P", *words]
+
+
+def own_guard(*words: str) -> list[str]:
+    """Return the command that runs this guard again with these words, loaded from where this one is.
+
+    The variables for Python that it is given are for the programs that it starts: in another folder they may lead into it.
+    """
+    return own_python("-E", "-c", _AGAIN, os.pathsep.join(sys.path), *words)
 
 
 def installed_inside(environ: "Mapping[str, str]") -> str | None:

@@ -1,7 +1,8 @@
-"""Prepare the process of a guard command: open its closed streams, and forget the repository that git names."""
+"""Prepare the process of a guard command: open its closed streams, forget the repository that git names, skip plug-in scans."""
 
 import os
 import sys
+from types import ModuleType
 
 _REPOSITORY_VARIABLES = (
     "GIT_ALTERNATE_OBJECT_DIRECTORIES",
@@ -29,6 +30,17 @@ def prepare() -> None:
     for name in _REPOSITORY_VARIABLES:
         # Inside a git hook these name another repository than the one guard is asked about.
         os.environ.pop(name, None)
+    _skip_plugins_of_pydantic()
+
+
+def _skip_plugins_of_pydantic() -> None:
+    """Have pydantic look for no plug-ins, which reads the metadata of every installed package.
+
+    Guard's models need none. Pydantic's own variable for this would be inherited by the agents and their programs.
+    """
+    loader = ModuleType("pydantic.plugin._loader")
+    vars(loader)["get_plugins"] = tuple
+    sys.modules.setdefault(loader.__name__, loader)
 
 
 def _open_closed_streams() -> None:

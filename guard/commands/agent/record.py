@@ -177,7 +177,10 @@ def kill(
     """
     from guard.agents.kill import kill_agent
 
-    _print(guard, kill_agent(guard, task_id, agent_id, reason, grace), form)
+    unsure = "the agent may still run, and its end is not recorded; `guard agent list` looks again"
+    with options.tells_what_is_safe(lambda: unsure):
+        report = kill_agent(guard, task_id, agent_id, reason, grace)
+    _print(guard, report, form)
 
 
 @click.command("import")

@@ -2,11 +2,12 @@
 
 import click
 
-from guard.commands.options import registered_agent_options, task_id_option
+from guard.commands.options import registered_agent_options, task_id_option, tells_what_is_safe
 from guard.context.ids import id_callback
 from guard.context.invocation import Invocation
 from guard.context.output import format_option, prints_report
 from guard.core.agents.report import agents_text, detail_text
+from guard.errors import WrongUsage
 
 
 @click.command("list")
@@ -15,15 +16,37 @@ from guard.core.agents.report import agents_text, detail_text
 @click.option(
     "--no-look", is_flag=True, help="Do not check whether sessions and processes still exist."
 )
+@click.option(
+    "--fleet",
+    is_flag=True,
+    help="List the agents of all machines and repositories of the PostgreSQL database.",
+)
 @prints_report
 def list_agents(
-    guard: Invocation, task_id: str | None, everything: bool, no_look: bool, form: str
+    guard: Invocation,
+    task_id: str | None,
+    everything: bool,
+    no_look: bool,
+    fleet: bool,
+    form: str,
 ) -> None:
     """List the agents and their counts, and mark those whose session or process is gone."""
+    if fleet:
+        _list_fleet(guard, form, alone=not (task_id or everything or no_look))
+        return
     from guard.agents.monitor import list_agents
 
     report = list_agents(guard, task_id, everything=everything, looks=not no_look)
     guard.output.document(report, form, agents_text)
+
+
+def _list_fleet(guard: Invocation, form: str, *, alone: bool) -> None:
+    from guard.core.fleet.report import fleet_agents_text
+    from guard.fleet import look_over_fleet
+
+    if not alone:
+        raise WrongUsage("--fleet lists all agents", "leave out the other options")
+    guard.output.document(look_over_fleet(guard), form, fleet_agents_text)
 
 
 @click.command("show")
@@ -56,8 +79,12 @@ def wait(ctx: click.Context, task_id: str, timeout: float | None, form: str) -> 
 
     guard: Invocation = ctx.obj
     live = guard.output.live()
+    kept = (
+        "no agent was stopped, and all reports so far are recorded; `guard agent list` shows them"
+    )
     try:
-        report = wait_for_agents(guard, task_id, timeout, live.say)
+        with tells_what_is_safe(lambda: kept):
+            report = wait_for_agents(guard, task_id, timeout, live.say)
     finally:
         live.clear()
     guard.output.verdict(report, form, agents_text)

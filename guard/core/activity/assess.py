@@ -14,6 +14,7 @@ from guard.core.activity.clocks import Gap, age, uncounted_time
 from guard.core.activity.noise import NOISE_PATTERNS, is_noise
 from guard.core.activity.sources import (
     LOOKBACK_MINUTES,
+    WINDOWS,
     AnySource,
     Tier,
     find_source,
@@ -63,6 +64,8 @@ class ActivityTerms(Frozen):
 
     lookback_minutes: Annotated[float, Field(gt=0, le=60 * 24 * 30)] = LOOKBACK_MINUTES
     min_confidence: Share = MIN_CONFIDENCE
+    windows: tuple[float, float, float] = WINDOWS
+    """For how many seconds signs of each tier count, with the usual look-back."""
     noise_patterns: tuple[str, ...] = NOISE_PATTERNS
     pace: Annotated[float, Field(ge=1)] = 1.0
     """How much slower than usual the agent is: penalties for old signs begin so much later."""
@@ -91,6 +94,7 @@ def assess(signals: Iterable[Signal], now: datetime, terms: ActivityTerms) -> As
     base, level, why = _confidence(counting)
     penalty, penalised = _penalty(counting, now, terms)
     confidence = round(base * penalty, 4)
+    level = level if penalty == 1.0 else _level(confidence)
     failed = _failed_rules(counting, now, terms)
     last = counting[0].at if counting else None
     quiet = max(0.0, _minutes(age(last, now, terms.gaps))) if last is not None else None
@@ -103,7 +107,7 @@ def assess(signals: Iterable[Signal], now: datetime, terms: ActivityTerms) -> As
         inactivity_minutes=round(quiet, 2) if quiet is not None else None,
         signals=tuple(counting),
         passed_over=tuple(passed_over),
-        validation_passed=not failed,
+        validation_passed=bool(counting) and not failed,
         reasons=(
             *why,
             *penalised,
@@ -135,7 +139,7 @@ def rejection(signal: Signal, now: datetime, terms: ActivityTerms) -> str | None
         return f"its time is {_minutes(-old):.0f} min in the future"
     if is_noise(signal.message, terms.noise_patterns):
         return "noise"
-    window = window_seconds(signal.tier, terms.lookback_minutes)
+    window = window_seconds(signal.tier, terms.lookback_minutes, terms.windows)
     if old.total_seconds() > window:
         return f"older than {window / 60:g} min"
     return None
@@ -152,6 +156,14 @@ def _confidence(signals: Sequence[Signal]) -> tuple[float, Level, list[str]]:
             count, sources = plural(len(named[tier]), "source"), ", ".join(named[tier])
             return confidence, level, [f"{count} of tier {tier} ({sources}): {confidence}"]
     return 0.0, "NONE", ["no sign of activity"]
+
+
+def _level(confidence: float) -> Level:
+    # A penalty may lead to a value between two rows: then the lower row names the level.
+    rows = ((least, level) for _tier, _count, least, level in _ROWS)
+    return next(
+        (level for least, level in rows if confidence >= least), "NONE" if not confidence else "LOW"
+    )
 
 
 def _penalty(

@@ -78,9 +78,17 @@ def _lookback_input(given: JudgeInput, found: Rhythm | None) -> LookbackInput:
 
 def _terms(given: JudgeInput, back: Lookback) -> ActivityTerms:
     settings, least = given.settings, given.agent_terms.min_confidence
+    general = settings.min_confidence_threshold
+    if general is None:
+        general = settings.min_confidence
     return ActivityTerms(
         lookback_minutes=back.minutes,
-        min_confidence=settings.min_confidence if least is None else least,
+        min_confidence=general if least is None else least,
+        windows=(
+            settings.tier1_window_seconds,
+            settings.tier2_window_seconds,
+            settings.tier3_window_seconds,
+        ),
         noise_patterns=(*NOISE_PATTERNS, *split_list(settings.noise_patterns)),
         pace=back.pace,
         gaps=given.gaps,

@@ -6,6 +6,7 @@ message that consists of the quotation is no activity either, because it says no
 
 import re
 from collections.abc import Iterable, Mapping
+from datetime import timedelta
 from functools import lru_cache
 from typing import Any
 
@@ -18,6 +19,8 @@ NOISE_PATTERNS = (
     "#no-reply",
     "#progress-only",
 )
+PROMPT_ECHO = timedelta(minutes=2)
+"""For how long after a prompt its own traces may appear, such as its echo in a terminal."""
 _LONGEST = 8192
 _QUOTED = re.compile(r"^\s*>.*$", re.MULTILINE)
 _FENCED = re.compile(r"```.*?(?:```|\Z)", re.DOTALL)

@@ -6,7 +6,7 @@ from pydantic import AfterValidator, Field
 
 from guard.core.activity import lookback, outages
 from guard.core.activity.assess import MIN_CONFIDENCE
-from guard.core.activity.sources import LOOKBACK_MINUTES
+from guard.core.activity.sources import LOOKBACK_MINUTES, WINDOWS
 from guard.core.base.fields import Section
 
 PLACEHOLDERS = ("{agent}", "{task}")
@@ -59,6 +59,14 @@ and {task} stand for the ids."""
     """How far back signs of activity count; each tier has a share of it."""
     min_confidence: Annotated[float, Field(ge=0, le=1)] = MIN_CONFIDENCE
     """The least confidence at which an agent counts as at work."""
+    min_confidence_threshold: Annotated[float, Field(ge=0, le=1)] | None = None
+    """Another name of `min_confidence`, which it replaces if it is set."""
+    tier1_window_seconds: Annotated[float, Field(gt=0, le=2_592_000)] = WINDOWS[0]
+    """For how long a sign of tier 1 counts, with a look-back of 60 minutes; with another look-back accordingly."""
+    tier2_window_seconds: Annotated[float, Field(gt=0, le=2_592_000)] = WINDOWS[1]
+    """The same for signs of tier 2."""
+    tier3_window_seconds: Annotated[float, Field(gt=0, le=2_592_000)] = WINDOWS[2]
+    """The same for signs of tier 3."""
     adaptive: bool = True
     """Whether guard looks back further for an agent that is often quiet for long."""
     max_lookback_minutes: Annotated[float, Field(gt=0, le=43200)] = lookback.MAX_LOOKBACK_MINUTES
@@ -96,6 +104,6 @@ and {task} stand for the ids."""
     contract_files: FilePatterns = "contracts/*.json;.agents/{agent}/contract.json"
     """Documents that say which agent claimed a task, and when."""
     most_events: Annotated[int, Field(ge=1, le=100_000)] = 200
-    """How many of the newest lines of a file are read for one agent."""
+    """How many of the newest lines of a file, and of the newest events of guard's log, count for one agent."""
     collector_seconds: Annotated[float, Field(gt=0, le=60)] = 2
     """How long one source may take."""

@@ -25,7 +25,8 @@ CustomName = Annotated[str, StringConstraints(pattern=r"^X_[A-Z0-9_]{1,60}$")]
 """A source of a plugin; no source of guard itself begins with `X_`."""
 AnySource = SourceName | CustomName
 LOOKBACK_MINUTES = 60
-_WINDOW_SECONDS: dict[Tier, int] = {1: 3600, 2: 1800, 3: 900}
+WINDOWS: tuple[float, float, float] = (3600, 1800, 900)
+"""For how many seconds signs of each tier count, with a look-back of LOOKBACK_MINUTES."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,5 +68,7 @@ def find_source(source: AnySource, tier: Tier | None = None) -> Source:
     return known if known is not None else _CUSTOM[tier or 3]
 
 
-def window_seconds(tier: Tier, lookback_minutes: float) -> float:
-    return _WINDOW_SECONDS[tier] * lookback_minutes / LOOKBACK_MINUTES
+def window_seconds(
+    tier: Tier, lookback_minutes: float, windows: tuple[float, float, float] = WINDOWS
+) -> float:
+    return windows[tier - 1] * lookback_minutes / LOOKBACK_MINUTES

@@ -10,8 +10,10 @@ from guard.core.activity.outages import Outage
 from guard.core.activity.sources import AnySource
 from guard.core.agents.agent import ACTIVE
 from guard.core.agents.report import ListedAgent, align_rows, ends_text, percent_text
-from guard.core.base.fields import Count, Frozen, Id, Instant, Report
+from guard.core.base.fields import Count, Frozen, Id, Instant, Line, Report
 from guard.core.base.text import plural
+from guard.core.cost.text import dollars
+from guard.core.cost.usage import Dollars
 
 Category = Literal["fresh", "warning", "critical", "auto_resume", "ended"]
 WARNING_HOURS, CRITICAL_HOURS, AUTO_RESUME_HOURS = 2, 6, 12
@@ -47,6 +49,28 @@ class SurveyedAgent(ListedAgent):
     """The newest sign of it, even if it is too old to count; None if it was not assessed."""
 
 
+class RunLine(Frozen):
+    """A run that goes on: an iteration that a living guard watches over, or a limit that is waited out."""
+
+    run: Id
+    worktree: Id
+    iteration: Count
+    agent: Line | None
+    since: Instant | None
+    """When the iteration began."""
+    last_seen: Instant | None
+    """When the guard that watches over it last looked."""
+    waits_for: Line | None
+    """What the run waits for; null while its agent works."""
+    until: Instant | None
+    breaker: Literal["closed", "open", "half_open"]
+    streak: Count
+    open_tasks: Count | None
+    """Open boxes of `tasks.md`, if the run is that of this work tree and it has one."""
+    cost_usd: Dollars | None
+    """What the iterations of the run have cost so far, as far as that is known."""
+
+
 class StatusReport(Report):
     """Every task with its counts, and the agents of all tasks."""
 
@@ -60,6 +84,7 @@ class StatusReport(Report):
     agents: tuple[SurveyedAgent, ...]
     outage: Outage | None
     """Agents that fell silent together: they are not escalated while the outage explains it."""
+    runs: tuple[RunLine, ...]
     warnings: tuple[str, ...]
     """What the newest check of each work tree warned of: committed secrets, and files that a rescue held back."""
 
@@ -91,11 +116,30 @@ def status_text(report: StatusReport) -> str:
         f"{ends_text(task.completed_count, task.failed_count)}, {task.total_spawned} spawned"
         for task in report.tasks
     ]
+    lines += [run_text(run) for run in report.runs]
     if report.outage is not None:
         lines.append(report.outage.summary)
     lines += [f"warning: {warning}" for warning in report.warnings]
     rows = [cells(agent) for agent in report.agents]
     return "\n".join([*lines, *align_rows([CELLS, *rows] if rows else [])])
+
+
+def run_text(run: RunLine) -> str:
+    """Return one line about a run that goes on."""
+    parts = [f"run {run.run}: iteration {run.iteration}"]
+    if run.since is not None:
+        parts[0] += f" since {run.since:%Y-%m-%d %H:%M:%S} UTC"
+    if run.waits_for is not None:
+        until = f" until {run.until:%Y-%m-%d %H:%M:%S} UTC" if run.until is not None else ""
+        parts.append(f"waits for {run.waits_for}{until}")
+    elif run.last_seen is not None:
+        parts.append(f"last seen alive {run.last_seen:%H:%M:%S} UTC")
+    parts.append(f"breaker {run.breaker}, streak {run.streak}")
+    if run.open_tasks is not None:
+        parts.append(f"{plural(run.open_tasks, 'task')} left")
+    if run.cost_usd is not None:
+        parts.append(f"{dollars(run.cost_usd)} so far")
+    return "; ".join(parts)
 
 
 def cells(agent: SurveyedAgent) -> tuple[str, ...]:

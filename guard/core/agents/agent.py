@@ -19,6 +19,7 @@ BY_VERDICT: dict[Status, AgentStatus] = {
     "error": "error",
     "timeout": "failed",
     "interrupted": "error",
+    "refuted": "failed",
 }
 """The status of the agent after the verdict on its iteration; after any other verdict it goes on."""
 STATUSES: tuple[AgentStatus, ...] = get_args(AgentStatus)

@@ -9,8 +9,7 @@ from typing import Any, NamedTuple
 from guard.core.agents.agent import ACTIVE, STATUSES
 from guard.core.agents.events import AgentStatus
 from guard.core.agents.import_fields import KILLED, BadRegistry, Fields, Notes, describe, read_times
-from guard.core.base.fields import is_id
-from guard.core.base.text import plural
+from guard.core.base.text import is_id, plural
 
 __all__ = ["BadRegistry", "Imported", "ImportedAgent", "read_registry"]
 

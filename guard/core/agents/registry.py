@@ -149,6 +149,7 @@ AGENT_REGISTRY: ViewKind[AgentRegistry, AgentRegistryFold] = ViewKind(
     folder="",
     file="/AGENT_REGISTRY.json",
     needles=lambda key: (b'"task_id":"%s"' % key.encode(),),
+    goes_by_log=True,
 )
 GLOBAL_REGISTRY: ViewKind[GlobalRegistry, GlobalRegistryFold] = ViewKind(
     document=GlobalRegistry,
@@ -159,4 +160,5 @@ GLOBAL_REGISTRY: ViewKind[GlobalRegistry, GlobalRegistryFold] = ViewKind(
     file="GLOBAL_REGISTRY.json",
     needles=lambda _key: (b'"type":"agent_', b'"type":"retention_set"'),
     is_summary=True,
+    goes_by_log=True,
 )

@@ -6,20 +6,9 @@ from typing import Annotated
 from pydantic import Field
 
 from guard.core.base.fields import Frozen, Line
+from guard.core.base.host import Host as Host
 
 Pid = Annotated[int, Field(ge=1, le=2**31)]
-
-
-class Host(Frozen):
-    """A machine as its processes see it: names are changed and shared, so each part is compared for itself."""
-
-    name: Line
-    machine: Line | None
-    """What stays the same over restarts, as a digest; None where nothing tells."""
-    boot_id: Line | None
-    """What is new at every restart."""
-    pid_namespace: Line | None
-    """The numbers of processes mean something only inside one of these."""
 
 
 BootSeconds = Annotated[float, Field(ge=0, le=1e12, allow_inf_nan=False)]

@@ -1,8 +1,9 @@
-"""Read values from an agent's event; each may be missing or of a wrong type."""
+"""The agent CLIs, and how to read values from their events, each of which may be missing or of a wrong type."""
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Literal
 
+AgentCli = Literal["claude", "codex", "gemini", "qwen", "opencode", "copilot", "command"]
 Event = Mapping[str, Any]
 LONGEST_MESSAGE = 64 * 1024
 _LONGEST_NAME = 200
@@ -21,13 +22,13 @@ def part_of(event: Event, *names: str) -> Event:
     """Return the object at this path of an event; an empty one if there is none."""
     for name in names:
         inner = event.get(name)
-        event = inner if isinstance(inner, Mapping) else {}
+        event = inner if isinstance(inner, dict) else {}
     return event
 
 
 def parts_of(event: Event, name: str) -> list[Event]:
     inner = event.get(name)
-    return [part for part in inner if isinstance(part, Mapping)] if isinstance(inner, list) else []
+    return [part for part in inner if isinstance(part, dict)] if isinstance(inner, list) else []
 
 
 def number_in(value: object) -> float | None:

@@ -1,6 +1,5 @@
 """Field types and base models of events, state files and outputs."""
 
-import re
 from datetime import UTC, datetime
 from typing import Annotated, TypeVar
 
@@ -14,10 +13,7 @@ from pydantic import (
 )
 from pydantic_core import core_schema
 
-ID_PATTERN = r"^[A-Za-z0-9][A-Za-z0-9_-]{0,127}$"
-_ID = re.compile(ID_PATTERN)
-RESERVED_IDS = frozenset({"registry"})
-"""Names of guard's own entries in a workspace that an id could equal, because they have no dot."""
+from guard.core.base.text import ID_PATTERN
 
 _INSTANT_PATTERN = r"^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}(?:\.[0-9]{1,6})?Z$"
 _AWARE = core_schema.datetime_schema(tz_constraint="aware")
@@ -57,11 +53,6 @@ Count = Annotated[int, Field(ge=0, le=2**53)]
 Percent = Annotated[int, Field(ge=0, le=100)]
 Line = Annotated[str, StringConstraints(max_length=512)]
 Text = Annotated[str, StringConstraints(max_length=65536)]
-
-
-def is_id(text: str) -> bool:
-    """Tell whether the text is safe in a path and in a ref name."""
-    return _ID.fullmatch(text) is not None and text.casefold() not in RESERVED_IDS
 
 
 class Frozen(BaseModel):

@@ -13,9 +13,10 @@ _STEPS = {b"[": 1, b"{": 1, b"]": -1, b"}": -1}
 def loads(data: bytes) -> Any:
     """Parse JSON with unique keys, no NaN and bounded depth; raise ValueError otherwise."""
     _refuse_depth(data)
-    value = json.loads(
-        data.decode(), object_pairs_hook=_refuse_repeated_keys, parse_constant=_refuse_constant
-    )
+    text = data.decode()
+    if text.startswith("\ufeff"):
+        raise ValueError("begins with a byte order mark (BOM)")
+    value = _DECODER.decode(text)
     if _SURROGATE.search(data):
         json.dumps(value, ensure_ascii=False).encode()
     return value
@@ -23,6 +24,8 @@ def loads(data: bytes) -> Any:
 
 def _refuse_depth(data: bytes) -> None:
     # The depth is counted before parsing, because the parser is recursive.
+    if data.count(b"[") + data.count(b"{") <= MOST_DEPTH:
+        return
     depth = 0
     for token in _BRACKETS.finditer(data):
         depth += _STEPS.get(token[0], 0)
@@ -43,6 +46,9 @@ def _refuse_constant(name: str) -> NoReturn:
     raise ValueError(f"{name} is not JSON")
 
 
+_DECODER = json.JSONDecoder(
+    object_pairs_hook=_refuse_repeated_keys, parse_constant=_refuse_constant
+)
 MOST_DEPTH_IN_TEXT = 32
 MOST_BRACKETS = 10_000
 _TOKEN = re.compile(

@@ -1,13 +1,16 @@
-"""Make text from outside safe for a terminal, for JSON and for one line."""
+"""Make text from outside safe for a terminal, for JSON and for one line, and tell which text may be an id."""
 
 import json
 import re
-from hashlib import sha256
 
 _CONTROL = "\\x00-\\x1f\\x7f-\\x9f"
 _INVISIBLE = "\\u00ad\\u061c\\u180e\\u200b-\\u200f\\u2028-\\u202e\\u2060-\\u206f\\ufeff\\U000e0000-\\U000e0fff"
 _HARMFUL = re.compile(f"[{_CONTROL}{_INVISIBLE}\\ud800-\\udfff]")
 _HARMFUL_IN_JSON = re.compile(f"[\\x7f-\\x9f{_INVISIBLE}]")
+ID_PATTERN = r"^[A-Za-z0-9][A-Za-z0-9_-]{0,127}$"
+_ID = re.compile(ID_PATTERN)
+RESERVED_IDS = frozenset({"registry"})
+"""Names of guard's own entries in a workspace that an id could equal, because they have no dot."""
 
 
 def escape(text: str) -> str:
@@ -36,6 +39,8 @@ def shorten(text: str, most: int) -> str:
     """Shorten a long text to its beginning and a digest of the whole, so that different texts stay different."""
     if len(text) <= most:
         return text
+    from hashlib import sha256
+
     return f"{text[:most]}… {sha256(text.encode(errors='surrogatepass')).hexdigest()[:16]}"
 
 
@@ -48,3 +53,8 @@ LONGEST_LINE = 512
 
 def fit_line(text: str, most: int = LONGEST_LINE) -> str:
     return text if len(text) <= most else f"{text[: most - 1]}…"
+
+
+def is_id(text: str) -> bool:
+    """Tell whether the text is safe in a path and in a ref name."""
+    return _ID.fullmatch(text) is not None and text.casefold() not in RESERVED_IDS

@@ -12,7 +12,7 @@ from guard.core.breaker.events import (
 from guard.core.breaker.settings import BreakerSettings
 from guard.core.breaker.state import Breaker, BreakerCase, BreakerCounts, has_brought_work, tally
 
-CAUSES = ("no_commits", "same_error", "denied", "always_rescued")
+CAUSES = ("no_commits", "same_error", "denied", "always_rescued", "refuted")
 """Why iterations open it; a person who trips it gives another word."""
 
 
@@ -38,6 +38,7 @@ def _counts_risen(before: BreakerCounts, after: BreakerCounts) -> dict[str, int]
         "same_error": (before.times(after.fingerprint), after.fingerprint_count),
         "denied": (before.denied_streak, after.denied_streak),
         "always_rescued": (before.rescue_streak, after.rescue_streak),
+        "refuted": (before.refuted_streak, after.refuted_streak),
     }
     return {cause: new for cause, (old, new) in counts.items() if new > old}
 
@@ -49,6 +50,7 @@ def _limit_reached(risen: dict[str, int], settings: BreakerSettings) -> str | No
         "same_error": settings.same_error_limit,
         "denied": settings.denied_limit,
         "always_rescued": settings.rescue_limit,
+        "refuted": settings.refuted_limit,
     }
     return next((cause for cause, count in risen.items() if 0 < limits[cause] <= count), None)
 

@@ -23,6 +23,9 @@ class BreakerReport(Report):
     nothing_to_do_streak: Count
     rescue_streak: Count
     denied_streak: Count
+    refuted_streak: Count
+    refuted_limit: Count
+    """How many refuted iterations in a row open the breaker; 0 if none do."""
     fingerprint: Line
     fingerprint_count: Count
     reason: Line | None

@@ -18,6 +18,8 @@ class BreakerSettings(Section):
     """How often iterations may end at denied permissions, without work between, before the breaker opens."""
     rescue_limit: Annotated[int, Field(ge=0, le=1000, json_schema_extra=USERS)] = 5
     """How many iterations in a row may have to be rescued before the breaker opens."""
+    refuted_limit: Annotated[int, Field(ge=0, le=1000, json_schema_extra=USERS)] = 5
+    """How many iterations in a row may be refuted by the project's own checks before the breaker opens."""
     cooldown_seconds: Annotated[float, Field(ge=0, le=604800, json_schema_extra=USERS)] = 1800
     """How long the breaker stays open before it allows one trial; twice as long after each trial that fails."""
     cooldown_max_seconds: Annotated[float, Field(ge=0, le=604800, json_schema_extra=USERS)] = 14400

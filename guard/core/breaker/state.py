@@ -62,6 +62,7 @@ class BreakerCounts(NamedTuple):
     denied_streak: int = 0
     fingerprint: str = ""
     fingerprint_count: int = 0
+    refuted_streak: int = 0
 
     def times(self, fingerprint: str) -> int:
         return self.fingerprint_count if fingerprint == self.fingerprint else 0
@@ -70,13 +71,15 @@ class BreakerCounts(NamedTuple):
 class Breaker(WorktreeView):
     """The breaker of one work tree."""
 
-    schema_: Literal["guard/breaker/1"] = Field("guard/breaker/1", alias="schema")
+    schema_: Literal["guard/breaker/3"] = Field("guard/breaker/3", alias="schema")
     state: BreakerState
     streak: Count
     """Iterations without work in a row: what opens the breaker at `stall_limit`."""
     nothing_to_do_streak: Count
     rescue_streak: Count
     denied_streak: Count
+    refuted_streak: Count = 0
+    """Iterations in a row whose work the project's own checks refuted."""
     fingerprint: Line
     """The last error, and how often it came without work between."""
     fingerprint_count: Count
@@ -127,7 +130,8 @@ def tally(before: BreakerCounts, event: BreakerRecorded) -> BreakerCounts:
     if _names_an_error(event):
         error, times = event.fingerprint, before.times(event.fingerprint) + 1
     denied = before.denied_streak + event.denied
-    return BreakerCounts(streak, nothing, rescues, denied, error, times)
+    refuted = before.refuted_streak + (event.status == "refuted")
+    return BreakerCounts(streak, nothing, rescues, denied, error, times, refuted)
 
 
 def _names_an_error(event: BreakerRecorded) -> bool:

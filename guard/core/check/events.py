@@ -4,7 +4,9 @@ from typing import Any, Literal
 
 from guard.core.base.fields import Count, Frozen, Instant, Line, Oid
 from guard.core.base.paths import Spelled
+from guard.core.cost.usage import Usage
 from guard.core.iteration.events import DirtyFile, IterationEventBase, Seconds, Status
+from guard.core.prove.report import ProofSummary
 from guard.core.snapshots.snapshot import HeldBack
 
 MOST_LOOKS = 32
@@ -34,6 +36,10 @@ class CheckMade(IterationEventBase):
     """What the iteration left uncommitted, so that the next baseline does not take it for the user's."""
     aside: tuple[Spelled, ...] = ()
     """What changed while no guard watched: the user's, for all checks of this iteration."""
+    proof: ProofSummary | None = None
+    """What the project's own checks proved of it; None if they were not run."""
+    usage: Usage | None = None
+    """What the iteration used; of several checks of an iteration each has the whole."""
     policy: dict[str, Any]
     looks: tuple[dict[str, Any], ...]
 

@@ -13,13 +13,14 @@ from guard.core.classify import Classification
 from guard.core.iteration.events import Process, Seconds
 from guard.core.probe.answer import ProbeResult
 from guard.core.snapshots.snapshot import Rescue
+from guard.core.tool_calls.agent_loop import LoopFound
 from guard.core.work.count import Work
 from guard.core.work.leftovers import Uncommitted
 
 MOST_LIVING = 64
 
-Cutoff = Literal["idle", "max_time"]
-"""Why guard ends an agent: it showed no sign of work for too long, or its time was over."""
+Cutoff = Literal["idle", "max_time", "budget", "looping"]
+"""Why guard ends an agent: no sign of work for too long, its time or the budget was over, or it went round in circles."""
 
 
 class Living(Frozen):
@@ -55,6 +56,9 @@ class Policy(Frozen):
     probe: bool = True
     wait: bool = True
     rescue: bool = True
+    prove: bool = True
+    prove_required: bool = False
+    """Whether work that cannot be proven is an error."""
 
 
 class Evidence(Frozen):
@@ -66,7 +70,7 @@ class Evidence(Frozen):
     probed: bool = False
     """Whether this round's probe was made, or an earlier answer still stands; it is then the last of `probes`."""
     changed_since_probe: bool = False
-    """Whether a ref has moved, or something has ended or begun to be at work, since the last probe was asked."""
+    """Whether a ref has moved, something has ended, or the agent itself went on, since the last probe was asked."""
     waited_seconds: Seconds = 0
     """How long this check has waited for what is alive, in rounds that spent no probe."""
     work: Work
@@ -77,6 +81,8 @@ class Evidence(Frozen):
     """Guard saw the agent's process end: whatever still comes, comes from what is alive."""
     ended_by_guard: Cutoff | None = None
     """Why guard ended the agent's process, if it did."""
+    hooks_loop: LoopFound | None = None
+    """What the agent repeated most by the word of its hooks; None if its output tells, or it did not."""
     can_ask: bool = False
     """Whether there is an agent to ask at all."""
     living: Annotated[tuple[Living, ...], Field(max_length=MOST_LIVING)] = ()
@@ -86,6 +92,12 @@ class Evidence(Frozen):
     """Open boxes of the task file; None if there is no such file."""
     rescue: Rescue | None = None
     """What the rescue in this check did, if there was one."""
+
+    @property
+    def loop(self) -> LoopFound | None:
+        """Return what the agent repeated most, if it went round in circles."""
+        told = self.output.loop if self.output is not None else None
+        return told or self.hooks_loop
 
     @property
     def own_commits(self) -> int:

@@ -23,8 +23,13 @@ def may_go_on(living: Living, policy: Policy) -> bool:
 
 def may_commit(seen: Evidence, policy: Policy) -> bool:
     """Tell whether guard may commit what was left: not while something is at work, and not while the agent itself lives."""
-    busy = any(is_holding(living, policy) for living in seen.living) or living_agent(seen, policy)
-    return policy.rescue and policy.wait and not busy
+    return policy.rescue and policy.wait and not is_at_work(seen, policy)
+
+
+def is_at_work(seen: Evidence, policy: Policy) -> bool:
+    """Tell whether anything of the iteration is at work, or its agent lives."""
+    busy = any(is_holding(living, policy) for living in seen.living)
+    return busy or living_agent(seen, policy) is not None
 
 
 def living_agent(seen: Evidence, policy: Policy) -> Living | None:
@@ -50,6 +55,13 @@ def is_news(before: tuple[Living, ...], now: tuple[Living, ...], policy: Policy)
     if any(is_holding(living, policy) for living in now) != is_busy:
         return True
     return not is_busy and not {living.name for living in before} <= {living.name for living in now}
+
+
+def may_answer_anew(before: tuple[Living, ...], now: tuple[Living, ...], policy: Policy) -> bool:
+    """Tell whether a session may answer otherwise than it did: something has ended, or its agent goes on."""
+    if any(living.kind == "agent" and is_holding(living, policy) for living in now):
+        return True
+    return not {living.name for living in before} <= {living.name for living in now}
 
 
 def _team_holds(alive: tuple[Living, ...], policy: Policy) -> bool:

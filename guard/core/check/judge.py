@@ -24,6 +24,7 @@ from guard.core.check.holders import (
 from guard.core.classify import Classification, status_of
 from guard.core.iteration.events import Status
 from guard.core.probe.answer import ProbeResult
+from guard.core.prove.report import ProofSummary
 from guard.core.snapshots.snapshot import Rescue
 
 Action = Literal["probe", "wait", "rescue"]
@@ -109,6 +110,8 @@ def _output_says(seen: Evidence, _policy: Policy) -> Decision | None:
     status = status_of(seen.output.outcome)
     if status is None and seen.ended_by_guard == "max_time":
         return Verdict("working", "max_time", "guard ended the agent, because its time was over")
+    if status is None and seen.ended_by_guard == "budget":
+        return Verdict("working", "budget", "guard ended the agent, because the budget was used up")
     if status is None or (status == "interrupted" and _has_hung(seen)):
         return None
     reason = seen.output.reason if status == seen.output.outcome else seen.output.outcome
@@ -132,6 +135,14 @@ def _hung_members(seen: Evidence, policy: Policy) -> Decision | None:
     return Verdict(
         "timeout", "hung", f"{members[0].name} is alive without progress for {_span(members[0])}"
     )
+
+
+def _went_in_circles(seen: Evidence, _policy: Policy) -> Decision | None:
+    if seen.ended_by_guard != "looping":
+        return None
+    found = seen.loop
+    what = found.sentence if found is not None else "the agent repeated itself"
+    return Verdict("timeout", "looping", f"guard ended the agent: {what}")
 
 
 def _probe_failed_for_good(seen: Evidence, _policy: Policy) -> Decision | None:
@@ -213,8 +224,11 @@ def _may_change(seen: Evidence, policy: Policy) -> bool:
         # Only an agent of which guard has seen nothing at all may still do something unseen.
         return not seen.agent_ended and not seen.living
     probe = _probe_of_round(seen)
-    if probe is None or probe.failure in _PASSING:
+    if probe is None:
         return True
+    if probe.failure in _PASSING:
+        # Where the agent hung too, a second probe without an answer shows that it is not the moment.
+        return not _has_hung(seen) or sum(one.failure == "timeout" for one in seen.probes) < 2
     if probe.failure is not None:
         return sum(one.failure not in (None, *_PASSING) for one in seen.probes) == 1
     if _reading(seen) == "complete" and seen.uncommitted.has_any and not policy.rescue:
@@ -261,6 +275,17 @@ def settle(verdict: Verdict, seen: Evidence) -> Verdict:
     return _after_rescue(rescue, f"{crash}{rescue.detail}")
 
 
+def hold_against_proof(verdict: Verdict, proof: ProofSummary | None, policy: Policy) -> Verdict:
+    """Return the verdict on complete work after its proof; None where none was made."""
+    if proof is None or verdict.status != "complete":
+        return verdict
+    if proof.result == "refuted":
+        return Verdict("refuted", proof.reason, proof.detail, verdict.retry_at)
+    if proof.result == "unverifiable" and (policy.prove_required or proof.reason == "hangs"):
+        return Verdict("error", "unverifiable", proof.detail, verdict.retry_at)
+    return verdict
+
+
 def _after_rescue(rescue: Rescue, detail: str) -> Verdict:
     return Verdict("timeout", "rescued" if rescue.saved_all else "rescue_refused", detail)
 
@@ -271,6 +296,7 @@ RULES: tuple[tuple[str, Callable[[Evidence, Policy], Decision | None]], ...] = (
     ("the agent's output", _output_says),
     ("something is at work", _something_alive),
     ("a member hangs", _hung_members),
+    ("the agent went round in circles", _went_in_circles),
     ("the probe failed for good", _probe_failed_for_good),
     ("the session waits for a helper", _waits_for_helper),
     ("the session needs the user", _needs_person),
@@ -303,8 +329,8 @@ def _probe_of_round(seen: Evidence) -> ProbeResult | None:
 
 
 def _has_hung(seen: Evidence) -> bool:
-    # Guard ended an agent that did nothing any more: what died with it had hung too, and is no interruption.
-    return seen.ended_by_guard == "idle"
+    # Guard ended an agent that did nothing new any more: what died with it had hung too, and is no interruption.
+    return seen.ended_by_guard in ("idle", "looping")
 
 
 def _reading(seen: Evidence) -> str | None:

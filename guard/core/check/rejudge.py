@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, Literal, TypeVar
 
 from pydantic import Field, ValidationError
@@ -10,7 +11,7 @@ from guard.core.base.fields import Count, Frozen, Instant, Report, first_problem
 from guard.core.base.json_text import loads
 from guard.core.check.events import CheckMade
 from guard.core.check.evidence import Evidence, Policy
-from guard.core.check.judge import Ruling, Verdict, judge
+from guard.core.check.judge import Ruling, Verdict, hold_against_proof, judge, settle
 from guard.core.iteration.events import Seconds, Status
 
 M = TypeVar("M", bound=Frozen)
@@ -74,12 +75,18 @@ def explain(evidence: Evidence, policy: Policy) -> JudgeReport:
 def replay_check(made: CheckMade, settings: Sequence[str]) -> JudgeReport:
     """Judge the looks of a past check under other settings: the first verdict, or the step where its evidence ends."""
     policy = apply_settings(_read(Policy, made.policy), settings)
-    rulings = [judge(_read(Evidence, look), policy) for look in made.looks]
-    if not rulings:
+    looks = [_read(Evidence, look) for look in made.looks]
+    if not looks:
         raise ValueError("the check kept no evidence")
-    verdicts = (n for n, ruling in enumerate(rulings, 1) if isinstance(ruling.decision, Verdict))
-    number = next(verdicts, len(rulings))
-    return _report(rulings[number - 1], policy, number, len(rulings), made)
+    for number, look in enumerate(looks, 1):
+        ruling = judge(look, policy)
+        if isinstance(ruling.decision, Verdict):
+            # The final rescue follows a verdict, and the look after it is the last one.
+            after = looks[-1] if policy.final_rescue_attempt and number == len(looks) - 1 else look
+            settled = hold_against_proof(settle(ruling.decision, after), made.proof, policy)
+            ruling = replace(ruling, decision=settled)
+            return _report(ruling, policy, number, len(looks), made)
+    return _report(ruling, policy, len(looks), len(looks), made)
 
 
 def _report(

@@ -14,12 +14,15 @@ from guard.core.check.evidence import Evidence, Living, TeamEvidence
 from guard.core.check.judge import Verdict
 from guard.core.check.warnings import list_warnings
 from guard.core.classify import Classification
+from guard.core.cost.usage import UNKNOWN, Usage
 from guard.core.iteration.baseline import EMPTY, Baseline
 from guard.core.iteration.events import DirtyFile, Seconds, Status
+from guard.core.prove.report import Assurance, Proof, assurance_of
 from guard.core.snapshots.snapshot import HeldBack, Rescue, Snapshot
 from guard.core.work.count import Work
 from guard.core.work.leftovers import Uncommitted
 
+_MOST_NAMED = 5
 EXIT_OF: dict[Status, int] = {
     "complete": 0,
     "timeout": 10,
@@ -29,6 +32,7 @@ EXIT_OF: dict[Status, int] = {
     "blocked": 14,
     "error": 15,
     "interrupted": 16,
+    "refuted": 17,
 }
 
 
@@ -50,6 +54,7 @@ class CheckResult:
     secrets: tuple[CommittedSecret, ...] = ()
     not_scanned: tuple[str, ...] = ()
     """Files of the agent's commits that were not searched for secrets."""
+    proof: Proof | None = None
 
     @property
     def is_held_up_by_guard(self) -> bool:
@@ -78,12 +83,14 @@ class Fact(Frozen):
         "git hooks",
         "work tree",
         "output",
+        "hooks",
         "processes",
         "team",
         "probe",
         "tasks",
         "rescue",
         "secrets",
+        "proof",
     ]
     fact: str
 
@@ -130,6 +137,12 @@ class CheckReport(Report):
     """Secrets in the agent's own commits: a warning, which does not change the verdict."""
     not_scanned: tuple[Line, ...] = ()
     """Files of the agent's commits that were not searched for secrets, and why."""
+    assurance: Assurance | None = None
+    """How sure complete work is; null for any other verdict."""
+    proof: Proof | None = None
+    """What the project's own checks proved; null if they were not run."""
+    usage: Usage = UNKNOWN
+    """What the iteration used, as far as its agent CLI tells."""
 
     @property
     def held_back(self) -> tuple[HeldBack, ...]:
@@ -150,6 +163,7 @@ def check_report(
     agent: str | None,
     session: str | None,
     missed: Iterable[str],
+    usage: Usage = UNKNOWN,
 ) -> CheckReport:
     """Build the report; `missed` are sentences about commits that came past guard's hooks in git."""
     seen, verdict = result.evidence, result.verdict
@@ -173,7 +187,7 @@ def check_report(
         retry_at=verdict.retry_at,
         team=seen.team,
         breaker=BreakerLine.model_validate(breaker, from_attributes=True),
-        evidence=(*facts(seen), *past_hooks, *secrets),
+        evidence=(*facts(seen), *past_hooks, *secrets, *_proof_facts(result.proof)),
         elapsed_seconds=round(result.elapsed_seconds, 3),
         run=baseline.run,
         iteration=baseline.iteration,
@@ -185,7 +199,27 @@ def check_report(
         rescue=result.rescue,
         secrets=result.secrets,
         not_scanned=result.not_scanned,
+        assurance=assurance_of(result.proof) if verdict.status == "complete" else None,
+        proof=result.proof,
+        usage=usage,
     )
+
+
+def _proof_facts(proof: Proof | None) -> Iterator[Fact]:
+    if proof is None:
+        return
+    warning = "warning: " if proof.result == "unverifiable" else ""
+    yield Fact(source="proof", fact=f"{warning}{proof.result}: {proof.reason}: {proof.detail}")
+    for said, names in (
+        ("fails now", proof.new_failures),
+        ("removed or skipped, and fails as it was", proof.weakened),
+        ("rewritten, and fails as it was", proof.rewritten),
+    ):
+        for name in names[:_MOST_NAMED]:
+            yield Fact(source="proof", fact=f"{said}: {name}")
+        if len(names) > _MOST_NAMED:
+            more = plural(len(names) - _MOST_NAMED, "more test")
+            yield Fact(source="proof", fact=f"{said}: and {more}")
 
 
 def _alive(living: Living) -> str:
@@ -201,6 +235,9 @@ def facts(seen: Evidence) -> Iterator[Fact]:
     yield from _work_tree(seen.uncommitted)
     if seen.output is not None:
         yield Fact(source="output", fact=_output(seen, seen.output))
+    if seen.loop is not None:
+        source: Literal["output", "hooks"] = "hooks" if seen.loop == seen.hooks_loop else "output"
+        yield Fact(source=source, fact=f"looping: {seen.loop.sentence}")
     for living in seen.living[:5]:
         yield Fact(
             source="team" if living.kind == "member" else "processes",
@@ -210,8 +247,8 @@ def facts(seen: Evidence) -> Iterator[Fact]:
         yield Fact(source="team", fact=f"{seen.team.name}: {seen.team.active} active")
     for probe in seen.probes:
         answer, failed = probe.answer, f"failed ({probe.failure}): {probe.detail}"
-        sentence = f"says {answer.status}: {answer.message}" if answer else failed
-        yield Fact(source="probe", fact=sentence)
+        said = f"says {answer.status}: {answer.message}" if answer else failed
+        yield Fact(source="probe", fact=said.removesuffix(": "))
         if answer is not None and answer.commits_made != seen.own_commits:
             claimed = plural(answer.commits_made, "commit")
             yield Fact(source="probe", fact=f"claims {claimed}; git has {seen.own_commits}")

@@ -4,9 +4,8 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
+from guard.core.base.agent_json import AgentCli
 from guard.core.base.fields import RAISED, USERS, Section
-
-AgentCli = Literal["claude", "codex", "gemini", "qwen", "opencode", "copilot", "command"]
 
 
 class CheckSettings(Section):

@@ -1,4 +1,4 @@
-"""Compare the claims of a message with the evidence: files, numbers, findings and test runs."""
+"""Compare the claims of a message with the evidence: files, numbers and test runs."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -8,12 +8,13 @@ from guard.core.claims.deduction import FAILED, Deduction, blocking_issue, short
 from guard.core.claims.evidence import ClaimEvidence
 from guard.core.claims.file_names import PathIndex, is_absolute, path_tails
 from guard.core.claims.needs import Need
-from guard.core.claims.numbers import ClaimedNumbers, report_files
+from guard.core.claims.numbers import ClaimedNumbers
 from guard.core.claims.substance import Substance
 from guard.core.claims.tests import RunClaim
+from guard.core.prove.proofs import ProofEntry
 
 _NAMED = 3
-_FEWER, _MISSING, _ELSEWHERE = -0.2, -0.2, -0.15
+_FEWER, _MISSING, _STEERED = -0.2, -0.2, -0.1
 _NEEDS: dict[Need, str] = {
     "question": "asks a person",
     "unable": "says that the agent could not do it",
@@ -51,11 +52,8 @@ def compare_files(
         )
     absent = _absent_files(named, evidence)
     if absent:
-        first = ", ".join(short_name(path) for path in absent[:2])
-        more = f" and {len(absent) - 2} more" if len(absent) > 2 else ""
-        yield warning(
-            FAILED if len(absent) > 1 else _MISSING, f"Names what does not exist: {first}{more}"
-        )
+        why = f"Names what does not exist: {_listed(absent)}"
+        yield warning(FAILED if len(absent) > 1 else _MISSING, why)
 
 
 def _absent_files(named: Sequence[str], evidence: ClaimEvidence) -> list[str]:
@@ -87,21 +85,28 @@ def compare_counts(counts: ClaimedNumbers, evidence: ClaimEvidence) -> Iterator[
         yield warning(FAILED if far else _FEWER, why) if commits else blocking_issue(why)
 
 
-def compare_findings(claimed: int, evidence: ClaimEvidence, required: bool) -> Iterator[Deduction]:
-    if claimed <= evidence.findings:
+def judge_proof(evidence: ClaimEvidence) -> Iterator[Deduction]:
+    """Yield what the proof of the committed tree says against the agent's work; nothing if the agent changed nothing."""
+    proof, changes = evidence.refutation, evidence.changes
+    if proof is None or evidence.has_changed_nothing:
         return
-    recorded = f"{evidence.findings} of them are" if evidence.findings else "none is"
-    why = f"Claims {plural(claimed, 'finding')}, and {recorded} recorded"
-    # Where none have to be recorded, or a report file was changed, the findings may be written elsewhere.
-    if not required or evidence.changes is None or report_files(evidence.changes.files):
-        yield warning(_ELSEWHERE, why)
-    elif evidence.findings:
-        yield warning(FAILED if claimed >= 2 * evidence.findings else _FEWER, why)
+    why = _refuted(proof)
+    if changes is not None and changes.left:
+        yield warning(FAILED, f"{why}; changes since then are not committed")
     else:
         yield blocking_issue(why)
 
 
+def _refuted(proof: ProofEntry) -> str:
+    names = (*proof.new_failures, *proof.weakened, *proof.rewritten)[:_NAMED]
+    which = f" ({', '.join(map(short_name, names))})" if names else ""
+    return f"The project's own checks refute the committed work: {short_name(proof.detail)}{which}"
+
+
 def compare_tests(claim: RunClaim, evidence: ClaimEvidence) -> Iterator[Deduction]:
+    proof = evidence.refutation
+    if claim.passed and proof is not None and evidence.has_changed_nothing:
+        yield blocking_issue(f"Claims that tests pass. {_refuted(proof)}")
     if not claim.run or evidence.tests is None:
         return
     if not evidence.tests:
@@ -112,10 +117,6 @@ def compare_tests(claim: RunClaim, evidence: ClaimEvidence) -> Iterator[Deductio
         yield blocking_issue("Claims that tests pass, and the last recorded run failed")
 
 
-_ABOUT_BLANKS = re.compile(
-    r"\b(?:re)?format|\bwhite-?space|\bindent|\bblank|\bstyle|\blint|\bprettier|\bline (?:ends|endings|breaks)|\btabs?\b",
-    re.IGNORECASE,
-)
 _ABOUT_TESTS = re.compile(
     r"(?:remov|delet|dropp?|skip|disabl|xfail|replac|merg|mov|consolidat|parametri|rewr[io]t|ignor|obsolete)[^.!?\n]{0,60}"
     r"\b(?:tests?|specs?|suites?)\b|\b(?:tests?|specs?|suites?)\b[^.!?\n]{0,40}"
@@ -124,9 +125,9 @@ _ABOUT_TESTS = re.compile(
 )
 
 
-def judge_substance(found: Substance, message: str) -> Iterator[Deduction]:
+def judge_substance(found: Substance, evidence: ClaimEvidence) -> Iterator[Deduction]:
     """Yield what speaks against changes that are there; what the message says openly costs less."""
-    if found.only_blanks and not _ABOUT_BLANKS.search(message):
+    if evidence.has_only_blanks:
         yield blocking_issue("Only blanks were changed, or empty files made")
     gone = [
         f"{plural(count, 'test')} {what}"
@@ -134,14 +135,27 @@ def judge_substance(found: Substance, message: str) -> Iterator[Deduction]:
         if count
     ]
     if gone:
-        why = f"The changes have {' and '.join(gone)}"
-        is_told = _ABOUT_TESTS.search(message) is not None
-        yield (
-            warning(_FEWER, why) if is_told else blocking_issue(f"{why}, and the message is silent")
-        )
+        yield _unless_told(f"The changes have {' and '.join(gone)}", evidence)
+    disarmed, steering = found.steering.disarmed, found.steering.changed
+    if disarmed:
+        why = f"Tests are left out, or their failures passed over, by {_listed(disarmed)}"
+        yield _unless_told(why, evidence)
+    if steering:
+        yield warning(_STEERED, f"Changes what steers the tests: {_listed(steering)}")
     if found.stubs:
         why = f"New functions without a body: {found.stubs} of {found.functions}"
         yield blocking_issue(why) if 2 * found.stubs >= found.functions else warning(_FEWER, why)
+
+
+def _unless_told(why: str, evidence: ClaimEvidence) -> Deduction:
+    if not evidence.silent and _ABOUT_TESTS.search(evidence.message):
+        return warning(_FEWER, why)
+    return blocking_issue(f"{why}, and the message is silent")
+
+
+def _listed(paths: Sequence[str]) -> str:
+    first = ", ".join(short_name(path) for path in paths[:2])
+    return f"{first} and {len(paths) - 2} more" if len(paths) > 2 else first
 
 
 def judge_needs(need: Need | None, evidence: ClaimEvidence) -> Iterator[Deduction]:

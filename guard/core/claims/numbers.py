@@ -1,4 +1,4 @@
-"""Find the numbers of files, commits and findings that a message claims."""
+"""Find the numbers of files and commits that a message claims."""
 
 import re
 from collections.abc import Iterable
@@ -56,23 +56,6 @@ _NOT = re.compile(
     r"|instead of"
     r"|whatever|accidentally|found|seen|present|history|between|secrets?|key|keys|credentials?)\b|n't\b)(?:[^\w,.;]{1,3}\w[\w'-]{0,30}){0,4}[^\w.;]{0,3}$"
 )
-_RECORDED = r"(?:documented|recorded|reported|logged|filed|noted|raised|submitted|captured)"
-_TOLD = rf"(?:{_RECORDED}|found|identified|made|listed|produced|delivered)"
-_AMOUNT = r"(?:a total of |about |over |exactly |more than |all |the |these )?"
-_OTHERS = r"(?:issues?|problems?|bugs?|vulnerabilit(?:y|ies)|defects?|weaknesses)"
-_WAS = r"(?:(?:were|was|have been|are|is|now|all) ){0,3}"
-_CLAIMED = re.compile(
-    rf"(?<![\w-]){_TOLD} {_AMOUNT}{NUMBER} (?:[a-z-]{{1,20}} ){{0,2}}findings?(?![\w-])"
-    rf"|(?<![\w-]){_RECORDED} {_AMOUNT}{NUMBER} (?:[a-z-]{{1,20}} ){{0,2}}{_OTHERS}(?![\w-])"
-    rf"|(?<![\w./-]){NUMBER} (?:[a-z-]{{1,20}} ){{0,2}}(?:findings?|{_OTHERS}) {_WAS}{_RECORDED}(?![\w-])"
-    rf"|(?<![\w./-]){NUMBER} (?:[a-z-]{{1,20}} )?findings?(?=[.:,;!)]|$)"
-    rf"|(?<![\w-])findings(?: {_RECORDED})?: {NUMBER}(?![\w./-])"
-)
-_NO_FINDING = re.compile(
-    r"(?:\b(?:no|not|never|without|cannot|unable|should|will|would|could|can|may|might|must|if|once|until|before|previous"
-    r"|previously|earlier|last|existing|older|prior|addressed|addresses|fixed|fixes|resolved|resolves|closed|closes|handled"
-    r"|their|his|her|users?|customers?|sonar|scanner|linter)\b|n't\b)(?:[^\w,.;]{1,3}\w[\w'-]{0,30}){0,4}[^\w.;]{0,3}$"
-)
 _REPORTS = word_set("md mdx rst txt adoc html pdf csv ipynb")
 
 
@@ -97,11 +80,6 @@ def claimed_counts(message: str) -> ClaimedNumbers:
     return ClaimedNumbers(files, max(commits, 1 if any(map(_says_committed, texts)) else 0))
 
 
-def claimed_findings(message: str) -> int:
-    texts = (statement.text.lower() for statement in split_statements(message))
-    return max((count for text in texts for count in _finding_counts(text)), default=0)
-
-
 def _find_numbers(pattern: re.Pattern[str], text: str) -> list[int]:
     hits = (hit for hit in pattern.finditer(text) if not is_denied(text, hit, _NOT))
     return [parse_number(hit) for hit in hits]
@@ -121,11 +99,6 @@ def _bare_commits(text: str) -> int:
 
 def _says_committed(text: str) -> bool:
     return any(not is_denied(text, hit, _NOT) for hit in _COMMITTED.finditer(text))
-
-
-def _finding_counts(text: str) -> list[int]:
-    hits = (hit for hit in _CLAIMED.finditer(text) if not is_denied(text, hit, _NO_FINDING))
-    return [parse_number(hit) for hit in hits]
 
 
 def report_files(files: Iterable[str]) -> tuple[str, ...]:

@@ -21,14 +21,12 @@ Stance = Literal["changed", "named", "supposed"]
 _REACH = 5
 """A denial holds for so many words."""
 _PLAIN_CHANGE = word_set("changed modified touched edited updated altered")
-_BEFORE_BEGUN = frozenset(("and", "then", "also", "did", "&"))
 _HELPERS = word_set("had managed able went proceeded")
 _ORIGINS = word_set("for by when before")
 """`Was written for`, `was added by`: an origin, not the agent's work."""
 _OF_ANOTHER = (["one", "that"], ["one", "which"])
 """`The one that made a.py poll`: another author's commit."""
 _DETERMINERS = word_set("the a an this its")
-_ARTICLES = word_set("the a an its our both all each my this these new every")
 
 
 class StatementReader:
@@ -46,7 +44,6 @@ class StatementReader:
         self._open: list[int] = []
         self._recent: list[int] = []
         self._denied = 0
-        self._new = 0
         self._supposed = False
         self._leading = True
         self._auxiliary = False
@@ -61,7 +58,6 @@ class StatementReader:
         else:
             self._weigh(word, following)
             self._leading &= word.plain in ("", "and", "or")
-        self._new = _REACH if word.plain == "new" and not self._denied else max(0, self._new - 1)
         self._denied = 0 if word.ends == "," else max(0, self._denied - 1)
         self._before = [*self._before[-1:], word.plain + word.ends]
 
@@ -76,10 +72,6 @@ class StatementReader:
         for path in word.paths:
             inherits = self.lead is not None and (self._leading or not self.found)
             stance = self.state or (self.lead if inherits else None)
-            if stance is None and self._denied:
-                stance = "supposed"
-            if stance is None and self._new and not self._supposed:
-                stance = "changed"
             if word.in_command:
                 stance = "supposed"
             elif self.state is None:
@@ -98,7 +90,7 @@ class StatementReader:
         if noted and (word.in_brackets or self._last_word.endswith(":")):
             self._mark(self._recent, "supposed" if self._supposed or self._denied else "changed")
         for kind in KINDS.get(plain, ()):
-            if kind in ("changed", "begun", "noun"):
+            if kind in ("changed", "begun"):
                 if self._tells(kind, following):
                     self._change(plain)
                     break
@@ -114,8 +106,6 @@ class StatementReader:
                 self._denied = _REACH
             case "supposed":
                 self._suppose()
-            case "subject":
-                self._supposed = False
             case "aside" if self.base and self._verb not in MOVES:
                 self.state = "named"
             case "named":
@@ -123,7 +113,7 @@ class StatementReader:
 
     def _step(self, plain: str, following: Word | None) -> None:
         if plain in BACK:
-            self.state = "named" if self.base and _is_infinitive(plain, following) else self.base
+            self.state = self.base
         if plain == "now" and self._recent and not self._auxiliary and not self._supposed:
             self._mark(self._recent, "changed")
         self._article = (self._article or plain in _DETERMINERS) and plain not in AUXILIARY
@@ -149,21 +139,11 @@ class StatementReader:
             return False
         if kind == "changed" or self._denied:
             return True
-        if (
-            kind == "noun"
-            and following is not None
-            and following.plain in ("to", "in", "across", "inside", "within")
-        ):
-            return True
-        if kind == "noun" or (self.lead == "supposed" and kind == "begun"):
+        if self.lead == "supposed":
             return False
         if self._last_word == "to":
             return self._before[0] in _HELPERS
-        return (
-            self._last_word in _BEFORE_BEGUN
-            or not self._last_word
-            or self._last_word.endswith((",", ":"))
-        )
+        return not self._last_word or self._last_word.endswith((",", ":"))
 
     def _change(self, verb: str) -> None:
         stance: Stance = "supposed" if self._denied or self._supposed else "changed"
@@ -191,9 +171,3 @@ class StatementReader:
     def _mark(self, places: "range | list[int]", stance: Stance) -> None:
         for at in places:
             self.found[at] = (self.found[at][0], stance)
-
-
-def _is_infinitive(plain: str, following: Word | None) -> bool:
-    if plain != "to" or following is None or following.paths or not following.plain.isalpha():
-        return False
-    return following.plain not in _ARTICLES

@@ -4,7 +4,10 @@ import ast
 import re
 import warnings
 from collections.abc import Iterable, Iterator
+from itertools import takewhile
 from typing import NamedTuple
+
+from guard.core.claims.runner_settings import RunnerSettings, find_steering
 
 _MOST_PARSED = 200_000
 _INDENTED = (".py", ".pyi", ".yaml", ".yml", ".mk", ".sass", ".pug", ".haml", ".coffee", "makefile")
@@ -14,15 +17,21 @@ _TEST_FILE = re.compile(
     r"|[a-z]Tests?\.\w+$|\.rs$",
     re.IGNORECASE,
 )
+_SET_ASIDE = (".bak", ".old", ".orig", ".disabled", ".off", ".skip", ".txt", ".md")
+"""A test file with such an ending is run no more."""
 _TESTS = re.compile(
-    r"^\s*(?:(?:async )?def test\w*\(|(?:it|test|specify)(?:\.each\b.*?)?\s*\(|it ['\"]"
-    r"|func Test\w*\(|(?:public )?function test\w*\(|#\[(?:\w+::)?test\]|@(?:Parameterized)?Test\b|\[(?:Fact|Theory|Test)\b)",
+    r"^\s*(?:(?:async )?def test\w*|(?:it|test|specify)(?:\.each\b.*?)?\s*\(|it ['\"]"
+    r"|func [Tt]est\w*\(|test ['\"]|TEST(?:_[FP])?\("
+    r"|(?:public )?function test\w*\(|#\[(?:\w+::)?test\]|@(?:Parameterized)?Test\b|\[(?:Fact|Theory|Test)\b)",
     re.MULTILINE,
 )
 _SKIPS = re.compile(
-    r"@(?:pytest\.mark\.|unittest\.)?(?:skip\w*|xfail|expectedFailure)\b|pytest\.(?:skip|xfail)\(|pytestmark\b.*skip"
-    r"|\.skipTest\(|\b(?:it|test|describe)\.(?:skip|todo|only)\b|^\s*x(?:it|test|describe)\s*\("
-    r"|@(?:Disabled|Ignore)\b|#\[ignore|\bt\.Skip\w*\(|collect_ignore\b",
+    r"@(?:pytest\.mark\.|unittest\.)?(?:skip\w*|xfail|expectedFailure)\b|pytest\.(?:skip|xfail|importorskip)\(|pytestmark\b.*skip"
+    r"|\.skipTest\(|SkipTest\(|\b(?:it|test|describe)\.(?:skip|todo|only|fixme|fails)\w*"
+    r"|^\s*x(?:it|test|describe)\b"
+    r"|@(?:Disabled|Ignore)\b|#\[ignore|\bt\.Skip\w*\(|collect_ignore|add_marker\(.*\bskip|^\s*(?:pending|skip)(?: ['\"]|$)"
+    r"|\[(?:\w+, *)?Ignore\b|\(Skip ?=|markTest(?:Skipped|Incomplete)\(|XCTSkip\w*\("
+    r"|@(?:module)?tag :?skip|\bskip: true|DISABLED_",
     re.MULTILINE,
 )
 _CASES = re.compile(r"\bparametrize\b|\.each\b|\bParameterizedTest\b|\bsubTest\(")
@@ -33,9 +42,13 @@ _FUNCTIONS = re.compile(
 _STUBS = re.compile(
     r"(?:todo|unimplemented)!\(|throw new \w+\(\s*[\"'`][^\"'`]*not (?:yet )?implemented|NotImplementedException"
     r"|UnsupportedOperationException\(|panic\(\s*\"(?:not (?:yet )?implemented|todo)|\bTODO\("
+    r"|\{\s*//[^\n]*\b(?:todo|fixme|implement|placeholder|stub)\b[^\n]*\s*return\b[^(;{}\n]{0,20}(?:\{\})?;?\s*\}"
     r"|\)[^(){};=]*\{\s*(?://[^\n]*(?:todo|implement)[^\n]*\s*)?(?:return;?\s*)?\}",
     re.IGNORECASE,
 )
+
+_LEFT_TO_DO = re.compile(r"#.*\b(?:todo|fixme|implement|placeholder|stub)\b", re.IGNORECASE)
+_UNWRITTEN = re.compile(r"\bnot (?:yet )?implemented|\bunimplemented|\Atodo\b", re.IGNORECASE)
 
 
 class TextChange(NamedTuple):
@@ -57,20 +70,30 @@ class Substance(NamedTuple):
     """How many functions were written or rewritten."""
     stubs: int = 0
     """How many of them have no body that does anything."""
+    steering: RunnerSettings = RunnerSettings()
+    """What was changed of the files that steer the tests."""
 
 
 def weigh(changes: Iterable[TextChange], *, whole: bool = True) -> Substance:
     """Weigh the changes; `whole` is False if others could not be read."""
     read = list(changes)
-    tests = [change for change in read if _TEST_FILE.search(change.path)]
+    tests = [
+        change
+        for change in read
+        if _TEST_FILE.search(change.path) and not change.path.endswith(_SET_ASIDE)
+    ]
+    # A skip in a new file is no test that was skipped, unless the file was moved.
+    moved = any(change.after is None for change in tests)
+    known = [change for change in tests if moved or change.before is not None]
     cases = _difference(_CASES, tests)
     counts = [_count_functions(change) for change in read]
     return Substance(
         only_blanks=whole and bool(read) and all(map(_is_blank, read)),
         tests_removed=0 if cases > 0 else max(0, -_difference(_TESTS, tests)),
-        tests_skipped=max(0, _difference(_SKIPS, tests)) + sum(map(_count_emptied, tests)),
+        tests_skipped=max(0, _difference(_SKIPS, known)) + sum(map(_count_emptied, tests)),
         functions=sum(written for written, _ in counts),
         stubs=sum(stubs for _, stubs in counts),
+        steering=find_steering(read),
     )
 
 
@@ -86,8 +109,18 @@ def _is_blank(change: TextChange) -> bool:
         return not (change.before or change.after or "").strip()
     if change.path.casefold().endswith(_INDENTED):
         before, after = (_filled_lines(text) for text in (change.before, change.after))
-        return before == after
+        return before == after or _is_same_program(change)
     return "".join(change.before.split()) == "".join(change.after.split())
+
+
+def _is_same_program(change: TextChange) -> bool:
+    # Python whose lines were indented or broken otherwise.
+    texts = (change.before or "", change.after or "")
+    if not change.path.endswith(".py") or len({"".join(text.split()) for text in texts}) > 1:
+        return False
+    trees = [_parse(text) for text in texts]
+    dumps = {_dump(tree) for tree in trees if tree is not None}
+    return None not in trees and dumps != {""} and len(dumps) == 1
 
 
 def _filled_lines(text: str) -> list[str]:
@@ -107,9 +140,11 @@ def _count_functions(change: TextChange) -> tuple[int, int]:
         node
         for name, node in _functions_of(change.after)
         if not node.name.startswith("test")
-        and (name not in before or ast.dump(before[name]) != ast.dump(node))
+        and (name not in before or _dump(before[name]) != _dump(node))
     ]
-    return len(written), sum(map(_is_stub, written))
+    lines = change.after.splitlines()
+    stubs = sum(_is_stub(node) or _is_placeholder(node, lines) for node in written)
+    return len(written), stubs
 
 
 def _count_emptied(change: TextChange) -> int:
@@ -131,13 +166,8 @@ _Function = ast.FunctionDef | ast.AsyncFunctionDef
 
 def _functions_of(source: str) -> Iterator[tuple[str, _Function]]:
     # Without those that need no body: abstract ones, overloads, protocols.
-    if len(source) > _MOST_PARSED:
-        return
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            tree = ast.parse(source)
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
+    tree = _parse(source)
+    if tree is None:
         return
     ahead: list[tuple[str, ast.AST]] = [("", tree)]
     while ahead:
@@ -154,6 +184,25 @@ def _functions_of(source: str) -> Iterator[tuple[str, _Function]]:
                 ahead.append((prefix, node))
 
 
+def _parse(source: str) -> ast.Module | None:
+    if len(source) > _MOST_PARSED:
+        return None
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            return ast.parse(source)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return None
+
+
+def _dump(node: ast.AST) -> str:
+    # Empty if it is nested too deep.
+    try:
+        return ast.dump(node)
+    except RecursionError:
+        return ""
+
+
 def _mentions(nodes: Iterable[ast.expr], *names: str) -> bool:
     return any(
         getattr(part, "id", None) in names or getattr(part, "attr", None) in names
@@ -163,7 +212,27 @@ def _mentions(nodes: Iterable[ast.expr], *names: str) -> bool:
 
 
 def _is_stub(function: _Function) -> bool:
-    return all(map(_does_nothing, function.body))
+    reached = list(takewhile(lambda node: not _leaves(node), function.body))
+    return all(map(_does_nothing, reached)) and (
+        len(reached) == len(function.body) or function.name.startswith("test")
+    )
+
+
+def _is_placeholder(function: _Function, lines: list[str]) -> bool:
+    # One value that is always the same, below a comment that says so.
+    body = [node for node in function.body if not isinstance(node, ast.Expr | ast.Pass)]
+    own = lines[function.lineno - 1 : function.end_lineno]
+    if len(body) != 1 or not any(_LEFT_TO_DO.search(line) for line in own):
+        return False
+    (node,) = body
+    return isinstance(node, ast.Return) and not any(
+        isinstance(part, ast.Name | ast.Call) for part in ast.walk(node)
+    )
+
+
+def _leaves(node: ast.stmt) -> bool:
+    # What stands behind it in a test is never run.
+    return isinstance(node, ast.Return) and node.value is None
 
 
 def _does_nothing(node: ast.stmt) -> bool:
@@ -171,7 +240,10 @@ def _does_nothing(node: ast.stmt) -> bool:
         case ast.Pass() | ast.Expr(value=ast.Constant()):
             return True
         case ast.Raise(exc=ast.expr() as raised):
-            return _mentions([raised], "NotImplementedError")
-        case ast.Assert(test=ast.Constant(value=value)):
-            return bool(value)
+            texts = (part.value for part in ast.walk(raised) if isinstance(part, ast.Constant))
+            return _mentions([raised], "NotImplementedError") or any(
+                isinstance(text, str) and _UNWRITTEN.search(text) for text in texts
+            )
+        case ast.Assert(test=test):
+            return not any(isinstance(part, ast.Name | ast.Call) for part in ast.walk(test))
     return False

@@ -7,9 +7,9 @@ from guard.core.base.text import plural
 from guard.core.claims.compare import (
     compare_counts,
     compare_files,
-    compare_findings,
     compare_tests,
     judge_needs,
+    judge_proof,
     judge_substance,
     unsupported_files,
 )
@@ -34,7 +34,7 @@ from guard.core.claims.deduction import (
 from guard.core.claims.evidence import ClaimEvidence
 from guard.core.claims.files import NamedFiles, claimed_files, named_paths
 from guard.core.claims.needs import needs_of
-from guard.core.claims.numbers import ClaimedNumbers, claimed_counts, claimed_findings, report_files
+from guard.core.claims.numbers import ClaimedNumbers, claimed_counts, report_files
 from guard.core.claims.phrases import Phrase, Sort, evidence_words, judged_texts, suspicious_phrases
 from guard.core.claims.settings import ClaimsSettings, Requirement, split_phrases
 from guard.core.claims.tests import RunClaim, claimed_tests
@@ -137,12 +137,13 @@ def workspace_layer(
 
 
 def _of_workspace(evidence: ClaimEvidence) -> Iterator[Deduction]:
+    yield from judge_proof(evidence)
     changes = evidence.changes
     if changes is None:
         why = short_name(_unmeasured_reason(evidence))
         yield warning(_UNMEASURED, f"Changes could not be measured: {why}")
         return
-    yield from judge_substance(changes.substance, "" if evidence.silent else evidence.message)
+    yield from judge_substance(changes.substance, evidence)
 
 
 def _nothing_recorded(evidence: ClaimEvidence) -> str:
@@ -204,7 +205,6 @@ class MessageFacts(NamedTuple):
     files: NamedFiles = NamedFiles((), (), ())
     counts: ClaimedNumbers = ClaimedNumbers(0, 0)
     tests: RunClaim = RunClaim(run=False, passed=False)
-    findings: int = 0
 
 
 def message_layer(
@@ -236,7 +236,6 @@ def _read_message(message: str, settings: ClaimsSettings) -> MessageFacts:
         claimed_files(message),
         claimed_counts(message),
         claimed_tests(message),
-        claimed_findings(message),
     )
 
 
@@ -244,9 +243,7 @@ def _of_message(
     facts: MessageFacts, missing: Sequence[str], evidence: ClaimEvidence, settings: ClaimsSettings
 ) -> Iterator[Deduction]:
     if evidence.silent:
-        yield warning(
-            _SILENT, "Nobody claimed that the work is complete: the agent was found to have ended"
-        )
+        yield warning(_SILENT, "The agent ended without a claim that its work is complete")
         return
     yield from judge_needs(needs_of(evidence), evidence)
     length = len(evidence.message.strip())
@@ -264,9 +261,7 @@ def _of_message(
         yield warning(_COSTS[phrase.sort], why)
     yield from compare_files(missing, facts.files.named, evidence)
     yield from compare_counts(facts.counts, evidence)
-    required = settings.requirement(evidence.agent_type)
     yield from compare_tests(facts.tests, evidence)
-    yield from compare_findings(facts.findings, evidence, required.findings > 0)
 
 
 def _is_vague(message: str) -> bool:

@@ -2,9 +2,7 @@
 
 from typing import Literal
 
-Kind = Literal[
-    "changed", "begun", "noun", "named", "denied", "supposed", "subject", "turn", "aside"
-]
+Kind = Literal["changed", "begun", "named", "denied", "supposed", "turn", "aside"]
 
 
 def word_set(text: str) -> frozenset[str]:
@@ -40,9 +38,6 @@ NOTED = CHANGED | word_set(
     """
 )
 """Words that claim a change right after a path and a colon, or in brackets."""
-NOUNS = word_set(
-    "change changes edit edits modification modifications fix fixes update updates addition additions patch refactor"
-)
 MOVES = word_set(
     "moved moving renamed renaming extracted extracting split splitting merged merging ported migrated"
 )
@@ -85,11 +80,9 @@ _KINDS: tuple[tuple[frozenset[str], Kind], ...] = (
     (TURNS, "turn"),
     (DENIED, "denied"),
     (SUPPOSED, "supposed"),
-    (SUBJECTS, "subject"),
     (ASIDE, "aside"),
     (NAMED, "named"),
     (CHANGED, "changed"),
-    (NOUNS, "noun"),
     (BEGUN, "begun"),
 )
 KINDS: dict[str, tuple[Kind, ...]] = {

@@ -7,9 +7,10 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from guard.core.base.agent_json import Event, parts_of, text_of
-from guard.core.base.fields import is_id
+from guard.core.base.text import is_id
 from guard.core.classify.errors import ErrorMeaning, ReportedError
 from guard.core.classify.plain import error_lines
+from guard.core.cost.meters import Meter
 from guard.core.gate.members import StreamTeam
 
 
@@ -63,11 +64,14 @@ class Format(ABC):
     """The line at the end of standard error that names the session, if the program prints one."""
     last_words: ClassVar[Mapping[str, ErrorMeaning]] = {}
     """Last lines of plain text that report a failure, whatever the exit code is."""
+    meter_class: ClassVar[type[Meter]]
+    """Reads what the session used."""
     fails_on_stderr: ClassVar[bool] = False
     """Whether the program reports a failure as a JSON document at the end of standard error."""
 
     def __init__(self) -> None:
         self.session: str | None = None
+        self.meter = self.meter_class()
         self.team: StreamTeam | None = None
         """The agent's helpers, if the events report them."""
         self._is_asking = False

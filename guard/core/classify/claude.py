@@ -16,6 +16,7 @@ from guard.core.base.agent_json import (
 from guard.core.classify.base import Format, StreamEnd, type_pattern
 from guard.core.classify.errors import ErrorMeaning, ReportedError, error_meaning, make_error
 from guard.core.classify.plain import is_known_failure
+from guard.core.cost.meters import ClaudeMeter, QwenMeter
 from guard.core.gate.claude import ClaudeStream
 from guard.core.gate.members import StreamTeam
 from guard.core.gate.simple_streams import QwenStream
@@ -29,6 +30,7 @@ _MOST_TOOLS = 10_000
 # session.
 class ClaudeFormat(Format):
     name = "claude"
+    meter_class = ClaudeMeter
     wanted = type_pattern("result", "assistant", "system", "rate_limit_event")
     opening = "system"
     question_tools = ("AskUserQuestion", "ask_user_question")
@@ -150,6 +152,7 @@ class ClaudeFormat(Format):
 
 class QwenFormat(ClaudeFormat):
     name = "qwen"
+    meter_class = QwenMeter
     stream = QwenStream
     exit_codes = {
         53: ErrorMeaning("turn_limit", "max_turns"),

@@ -6,6 +6,7 @@ from guard.core.base.agent_json import Event, part_of, text_of
 from guard.core.classify.base import Format, StderrEnd, StreamEnd, type_pattern
 from guard.core.classify.errors import ReportedError, make_error
 from guard.core.classify.plain import error_lines
+from guard.core.cost.meters import CodexMeter
 from guard.core.gate.codex import CodexStream
 from guard.core.gate.members import StreamTeam
 
@@ -19,6 +20,7 @@ _ERROR = b"\nERROR: "
 # the main turn ends, Codex kills the subagents and terminals that still run.
 class CodexFormat(Format):
     name = "codex"
+    meter_class = CodexMeter
     wanted = type_pattern(
         r"thread\.started",
         r"turn\.(?:started|completed|failed)",

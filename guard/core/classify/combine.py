@@ -9,6 +9,8 @@ from guard.core.classify.errors import ErrorMeaning, ReportedError
 from guard.core.classify.outcome import Classification, Outcome, distinct_names, shorten_line
 from guard.core.classify.question import find_question, is_offer
 from guard.core.classify.reset_times import reset_time, time_after, time_from_epoch
+from guard.core.cost.usage import SessionUsage
+from guard.core.tool_calls.agent_loop import LoopFound
 
 _SIGNALS = {
     1: "sighup",
@@ -109,6 +111,8 @@ def make_classification(
     session: str | None,
     exit_code: int | None,
     now: datetime,
+    usage: SessionUsage | None = None,
+    loop: LoopFound | None = None,
 ) -> Classification:
     is_bad = found.outcome != "ok"
     cost = ending.cost if ending.cost is not None and 0 <= ending.cost <= 1e12 else None
@@ -124,6 +128,8 @@ def make_classification(
         cost_usd=cost,
         denied_tools=distinct_names(list(ending.denied)),
         words=(shorten_line(found.text) or None) if is_bad else None,
+        usage=usage,
+        loop=loop,
     )
 
 

@@ -6,6 +6,7 @@ from guard.core.base.agent_json import Event, part_of, parts_of, status_in, text
 from guard.core.classify.base import Format, StderrEnd, StreamEnd, type_pattern
 from guard.core.classify.errors import ReportedError, make_error
 from guard.core.classify.plain import error_lines
+from guard.core.cost.meters import CopilotMeter
 from guard.core.gate.copilot import CopilotStream
 from guard.core.gate.members import StreamTeam
 
@@ -16,9 +17,10 @@ _SUMMARY = re.compile(rb"^Changes +\+\d+ -\d+\r?$", re.MULTILINE)
 
 class CopilotFormat(Format):
     name = "copilot"
+    meter_class = CopilotMeter
     wanted = type_pattern(
         r"session\.(?:start|resume|error)",
-        r"assistant\.message",
+        r"assistant\.(?:message|usage|turn_end)",
         r"model\.call_failure",
         r"tool\.execution_complete",
         "result",

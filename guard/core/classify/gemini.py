@@ -7,6 +7,7 @@ from guard.core.base.agent_json import LONGEST_MESSAGE, Event, part_of, status_i
 from guard.core.classify.base import Format, StderrEnd, StreamEnd
 from guard.core.classify.errors import ErrorMeaning, ReportedError, error_meaning, make_error
 from guard.core.classify.plain import error_lines
+from guard.core.cost.meters import GeminiMeter
 
 _GAVE_UP = "An unexpected critical error occurred"
 _ATTEMPT = re.compile(r"Attempt \d+ failed with status\b")
@@ -27,6 +28,7 @@ def _exit_codes() -> dict[int, ErrorMeaning]:
 
 class GeminiFormat(Format):
     name = "gemini"
+    meter_class = GeminiMeter
     wanted = re.compile(
         rb'"type"\s*:\s*"(?:init|message|tool_use|error|result)"|"(?:response|error)"\s*:'
     )

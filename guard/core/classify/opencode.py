@@ -3,6 +3,7 @@
 from guard.core.base.agent_json import Event, number_in, part_of, status_in, text_of, word_in
 from guard.core.classify.base import Format, StreamEnd, type_pattern
 from guard.core.classify.errors import ReportedError, make_error
+from guard.core.cost.meters import OpenCodeMeter
 
 _UNFINISHED = ("tool-calls", "unknown", "other")
 _REJECTED = "The user rejected permission"
@@ -11,6 +12,7 @@ _MOST_DENIED = 100
 
 class OpenCodeFormat(Format):
     name = "opencode"
+    meter_class = OpenCodeMeter
     wanted = type_pattern("text", "step_start", "step_finish", "tool_use", "error")
     opening = "step_start"
     question_tools = ("question",)

@@ -6,7 +6,9 @@ from pydantic import Field
 
 from guard.core.base.fields import Count, Frozen, Instant, Line, Report
 from guard.core.base.text import escape, fit_line
+from guard.core.cost.usage import Dollars, SessionUsage
 from guard.core.iteration.events import Status
+from guard.core.tool_calls.agent_loop import LoopFound
 
 Outcome = Literal[
     "ok",
@@ -56,7 +58,6 @@ _LINE_LENGTH = 300
 
 Names = Annotated[tuple[Line, ...], Field(max_length=MOST_NAMES)]
 ExitCode = Annotated[int, Field(ge=-(2**31), le=2**31)]
-Dollars = Annotated[float, Field(ge=0, le=1e12, allow_inf_nan=False)]
 
 
 class Classification(Frozen):
@@ -78,9 +79,14 @@ class Classification(Frozen):
     claim: Line | None
     """How the agent's last own message begins."""
     cost_usd: Dollars | None
+    """As the agent CLI names it; it may include what a resumed session cost before."""
     denied_tools: Names
     words: Line | None = None
     """What the outcome rests on, in the words of the agent or its program: the question, the refusal, the error."""
+    usage: SessionUsage | None = None
+    """What the session used, as far as the output tells."""
+    loop: LoopFound | None = None
+    """What the agent repeated most, without getting on; null if it did not go round in circles."""
 
 
 def status_of(outcome: Outcome) -> Status | None:

@@ -34,6 +34,7 @@ _KNOWN = re.compile(
     r"(?:please (?:run|obtain)|fix external api key).*"
     r"|credit balance (?:is )?too low.{0,80}"
     r"|failed to authenticate(?:\. api error: 40[13]\b|: oauth token (?:has )?(?:expired|revoked)\b).*"
+    r"|error: reached max(?:imum)?(?: number of)? turns(?: \(\d+\))?[.!]?"
     r"|request too large \(max .*"
     r"|prompt is too long",
     re.IGNORECASE,
@@ -43,30 +44,44 @@ _ERROR = re.compile(
     r"(?:[✕✗✘×■⚠❌]|\[?api error\b|(?:[\w.-]{1,40}: )?(?:fatal )?error(?:\[\w+\])?:|(?-i:ERROR)\b|[\w.]+(?:Error|Exception): "
     r"|failed to authenticate\b|authentication failed with provider\b|error when talking to\b"
     r"|attempt \d+ failed with status\b"
+    r"|\{\s*\"(?:error\"\s*:|type\"\s*:\s*\"error\")"
     r"|fatal: |execution failed|model call failed|stream error|request failed|unexpected status|exceeded retry limit"
     r"|no conversation found|no rollout found|thread '\w+' panicked)",
     re.IGNORECASE,
 )
-_PREFIX = r"(?:\d{4}-\d\d-\d\d[T ]\S{8,20}\s+)?(?:\[[^\]]{1,40}\]:?\s*|[\w.@/-]{1,40}:\s+){0,3}"
+_PREFIX = r"(?:\d{4}-\d\d-\d\d[T ]\S{8,20}\s+)?(?:\[[^\]]{1,40}\]:?\s*|[\w.@/-]{1,40}(?: [\w.@/-]{1,20}){0,2}:\s+){0,3}"
 _HAPPENED = r"(?: (?:was|is|has been|have been))?(?: (?:exceeded|reached|exhausted|hit|used up))"
 _STEPS = r"(?:turns|steps|iterations|tool calls)"
+_AMOUNT = r"(?: \(\d+(?:/\d+)?\)| (?:for|of|per) (?:[\w'-]+ ?){1,3})?"
 _NAMED = re.compile(
     rf"{_PREFIX}(?:"
     r"(?:(?:http|status|error|code)\S{0,10}\W{0,3}){0,3}(?:40[1238]|413|429|50[0234]|529)\b"
     r"(?:\W{0,3}(?:client error|server error|unauthorized|forbidden|payment required|request timeout|too many requests"
     r"|internal server error|bad gateway|service unavailable|gateway time-?out|overloaded)){0,2}"
     r"|(?:you (?:are|were|have been) )?(?:being )?rate.?limited"
-    rf"|(?:[\w'-]+ ){{0,4}}(?:limits?|quota|budget){_HAPPENED}"
-    rf"|(?:you(?:'ve| have)? |(?:the )?(?:agent|session) )?(?:(?:has|have) )?(?:reached|exceeded|hit) (?:[\w'-]+ ){{0,5}}?"
-    rf"(?:limits?|quota|budget|max(?:imum)?(?: number of)?(?: [\w-]+)? {_STEPS})"
-    rf"|max(?:imum)?(?: number of)?(?: [\w-]+)? {_STEPS}(?: \(\d+\))?{_HAPPENED}"
-    r"|rate.?limit(?: error)?|too many requests|resource.?(?:has been )?exhausted"
+    rf"|(?:[\w'-]+ ){{0,4}}(?:limits?|quota|budget){_AMOUNT}{_HAPPENED}"
+    rf"|(?:you(?:'ve| have)? |(?:the )?(?:agent|session) )?(?:(?:has|have) )?"
+    rf"(?:reached|exceeded|hit|exhausted|used up) (?:[\w'-]+ ){{0,5}}?"
+    rf"(?:limits?|quota|budget|max(?:imum)?(?: number)?(?: of)?(?: [\w-]+)? {_STEPS})"
+    rf"|too many (?:requests|{_STEPS})|(?:please )?slow down\b.{{0,10}}too many requests"
+    r"|you(?:'re| are) sending (?:too many requests|requests too \w+)"
+    r"|(?:your |the )?request (?:was |has been )?(?:rejected|refused|denied|blocked)"
+    r" (?:due to|because of) rate.?limit(?:ing|s)?"
+    rf"|max(?:imum)?(?: number of)?(?:[ _][\w-]+)?[ _]{_STEPS}(?: \(\d+\))?{_HAPPENED}"
+    r"|rate.?limit(?: error)?|resource.?(?:has been )?exhausted"
     r"|(?:[\w'-]+ ){0,3}(?:is )?(?:currently |temporarily )?(?:overloaded|at capacity)"
     r"|(?:[\w'-]+ ){0,2}service (?:is )?(?:currently |temporarily )?unavailable|bad gateway|gateway time-?out"
     r"|connection (?:error|refused|reset|closed|timed? ?out|aborted|lost|failed)|network error|fetch failed|socket hang up"
-    r"|(?:request|stream) timed? ?out"
+    r"|(?:request|stream) timed? ?out|stream disconnected|upstream connect error"
+    r"|(?:[\w'-]+ ){0,2}throttled"
+    r"|(?:connect |read |write |getaddrinfo |request failed: )?E(?:CONNRESET|CONNREFUSED|CONNABORTED|TIMEDOUT|NOTFOUND"
+    r"|AI_AGAIN|PIPE|NETUNREACH|HOSTUNREACH)\b(?: [\w.:-]+)?"
+    rf"|(?:the agent )?(?:stopped|ended|gave up) after \d+ {_STEPS}"
+    r"|context.?(?:length|window|limit)(?:.?(?:is |was |has been )?(?:exceeded|reached|too long))"
+    r"|this model's maximum context length is \d+ tokens"
+    r"|(?:your )?(?:insufficient )?credit balance(?: is)?(?: too low)?|insufficient (?:credits?|funds|balance)"
     r"|(?:you are )?not logged in|invalid api key|unauthori[sz]ed|authentication (?:failed|required|error)"
-    r")(?=\s*(?:\Z|[.,;:!(|·∙•–—{-]|(?:retry|try|please|wait|resets?|for|on|by peer)\b))",
+    r")(?=\s*(?:\Z|[.,;:!(|·∙•–—{-]|(?:retry|try|please|wait|resets?|for|on|before|or|by peer|to access)\b))",
     re.IGNORECASE,
 )
 """A line that begins by naming a failure, with a stop after the name. It counts only beside a bad exit code."""
@@ -141,7 +156,8 @@ def find_error(tail: Tail, errors: list[str], exit_code: int | None) -> Reported
     while last and _HINT.match(last[-1]):
         last.pop()
     if not exit_code:
-        final = last[-1:] + (errors[-1:] if exit_code is None else [])
+        # Beside words on standard output, what a well-ended program says on standard error is no failure.
+        final = last[-1:] + (errors[-1:] if exit_code is None or tail.is_empty else [])
         return next(
             (found for line in final if is_known_failure(line) and (found := _known_error(line))),
             None,

@@ -5,8 +5,8 @@ from collections.abc import Sequence
 from datetime import datetime
 
 from guard.core.base.agent_json import Event
-from guard.core.base.fields import is_id
 from guard.core.base.lines import Lines, object_in
+from guard.core.base.text import is_id
 from guard.core.classify.base import Format, StderrEnd, StreamEnd
 from guard.core.classify.claude import ClaudeFormat, QwenFormat
 from guard.core.classify.codex import CodexFormat
@@ -17,7 +17,10 @@ from guard.core.classify.gemini import GeminiFormat
 from guard.core.classify.opencode import OpenCodeFormat
 from guard.core.classify.outcome import Classification, shorten_line
 from guard.core.classify.plain import Tail, find_error
+from guard.core.cost.usage import SessionUsage
 from guard.core.gate.members import StreamTeam
+from guard.core.tool_calls.agent_loop import LoopFound
+from guard.core.tool_calls.loops import LoopFinder
 
 _ERRORS_KEPT = 64 * 1024
 _HEAD_KEPT = 16 * 1024
@@ -46,6 +49,9 @@ class OutputReader:
         self._announced: str | None = None
         self._announcer: type[Format] | None = None
         self._unreadable = 0
+        self._loops = LoopFinder(self._has_helper)
+        self._now: float | None = None
+        """When the newest output came, if that is known."""
         self.error_text = ""
         """After `finish`: the text of the error that the program reported, if any."""
         self.last_message = ""
@@ -71,11 +77,32 @@ class OutputReader:
         return self._format.team if self._format else None
 
     @property
+    def usage(self) -> SessionUsage | None:
+        """Return what the session has used so far; None if its output does not tell."""
+        return self._format.meter.read() if self._format else None
+
+    @property
+    def loop(self) -> LoopFound | None:
+        """Return what the agent repeats now, if it goes round in circles."""
+        return self._loops.current
+
+    @property
+    def has_calls(self) -> bool:
+        """Tell whether the output has told of a tool call."""
+        return self._loops.has_calls
+
+    def note_child_at_work(self) -> None:
+        """Note that the agent waits for something: then it does not go round in circles, whatever it repeats."""
+        self._loops.clear()
+
+    @property
     def skipped(self) -> int:
         """Return how many lines were too long, or looked like events but could not be read."""
         return self._lines.passed_over + self._unreadable
 
-    def feed(self, data: bytes) -> None:
+    def feed(self, data: bytes, now: float | None = None) -> None:
+        """Read standard output; `now` is when it came, in seconds of any clock."""
+        self._now = now
         self._latest = 0 if data else self._latest
         for line in self._lines.feed(data):
             self._take(line)
@@ -104,7 +131,8 @@ class OutputReader:
         found = found if self._format else self._doubt(found, exit_code)
         self.error_text = shorten_line(found.text)
         self.last_message = ending.message if self._format else ""
-        return make_classification(found, ending, self.session, exit_code, now)
+        usage, loop = self.usage, self._loops.worst
+        return make_classification(found, ending, self.session, exit_code, now, usage, loop)
 
     def _plain_ending(self, exit_code: int | None, written: ReportedError | None) -> StreamEnd:
         return StreamEnd(finished=exit_code == 0, trouble=written, message=self._tail.text)
@@ -163,19 +191,27 @@ class OutputReader:
 
     def _choose(self, chosen: type[Format], event: Event) -> None:
         self._format = chosen()
-        self._format.take(event)
+        self._take_event(self._format, event)
+
+    def _take_event(self, chosen: Format, event: Event) -> None:
+        chosen.meter.take(event)
+        chosen.take(event)
+        self._loops.take(event, self._now)
+
+    def _has_helper(self) -> bool:
+        return self.team is not None and bool(self.team.members)
 
     def _take(self, line: bytes) -> None:
         stripped = line.lstrip(b"\r\x00\xef\xbb\xbf")
         is_object = stripped.startswith(b"{")
         if self._format is None or not is_object:
             self._take_text(stripped if is_object else b"", line)
-        elif self._format.is_wanted(stripped):
+        elif self._format.is_wanted(stripped) or self._loops.is_wanted(stripped, self._now):
             event = object_in(stripped)
             if event is None:
                 self._unreadable += 1
             else:
-                self._format.take(event)
+                self._take_event(self._format, event)
 
     def _take_text(self, likely: bytes, line: bytes) -> None:
         if not line.strip() or (self._format is None and self._is_start(likely)):

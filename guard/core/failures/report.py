@@ -1,5 +1,7 @@
 """The reports of `guard failures`, as documents and as text."""
 
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Literal
 
 from pydantic import Field
@@ -26,13 +28,14 @@ class FailureWarningsReport(Report):
     """The warnings as text for a prompt; empty if there are none."""
 
 
-def failures_text(report: FailuresReport) -> str:
+def failures_text(report: FailuresReport, names: Mapping[str, str] = MappingProxyType({})) -> str:
+    """Return the report for people; `names` are the tasks' names in the plan."""
     patterns = sorted(report.failure_patterns.items(), key=lambda item: (-item[1].count, item[0]))
     if not patterns:
         return "no failure was recorded"
     lines = []
     for kind, pattern in patterns:
-        tasks = ", ".join(pattern.tasks[-10:])
+        tasks = escape(", ".join(names.get(task_id, task_id) for task_id in pattern.tasks[-10:]))
         lines.append(f"{kind}: {plural(pattern.count, 'time')}, in {tasks}" if tasks else kind)
         lines += [f"  cause: {escape(cause)}" for cause in pattern.common_causes]
         if pattern.suggested_prevention:

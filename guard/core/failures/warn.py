@@ -4,7 +4,7 @@ import re
 from collections.abc import Collection, Mapping, Sequence
 
 from guard.core.base.text import escape, fit_line, plural
-from guard.core.failures.pattern import FailurePattern, FailureWarning
+from guard.core.failures.pattern import FailurePattern, FailureWarning, prevention_of
 from guard.core.plan.model import PlanTask
 
 RECURRING = 3
@@ -21,19 +21,6 @@ _COMMON_WORDS = """
     up update use using value was when where which will with without work wrong write missing
 """
 _COMMON = frozenset(_COMMON_WORDS.split())
-_PREVENTIONS = {
-    "timeout": "Run what was slow on its own, and give it a time limit, before the task is reported as ready.",
-    "environment_disagreement": "Run the checks in every environment that the project supports.",
-    "missing_dependency": "Declare what is imported, and run the checks in a fresh environment.",
-    "type_errors": "Run the type checker on the whole project before the task is reported as ready.",
-    "lint_errors": "Run the linter and the formatter before the task is reported as ready.",
-    "test_failures": "Run the whole test suite and read its output before the task is reported as ready.",
-    "build_errors": "Build from a clean tree before the task is reported as ready.",
-}
-
-
-def prevention_of(kind: str, pattern: FailurePattern) -> str | None:
-    return pattern.suggested_prevention or _PREVENTIONS.get(kind)
 
 
 def keywords(text: str) -> frozenset[str]:

@@ -70,6 +70,8 @@ class ClaudeStream(StreamReader):
         """Tasks in the background, each with the id of its newest run."""
         self._seen: dict[str, None] = {}
         """Tasks that have begun, in the foreground too; the newest are kept."""
+        self._made: dict[str, None] = {}
+        """The ids of calls that may start a helper; the newest are kept."""
         self._calls: dict[str, _Call] = {}
         self._disbands: set[str] = set()
         """Calls that end the team and have not returned."""
@@ -102,8 +104,9 @@ class ClaudeStream(StreamReader):
                 continue
             if block.get("name") == _DISBAND and len(self._disbands) < _MOST_KEPT:
                 self._disbands.add(call)
-            elif background is True or (spawns and background is not False):
+            elif background is True or (spawns and (background is not False or _team_in(wish))):
                 helper = _called_helper(call, wish, spawns)
+                _keep(self._made, call)
                 if len(self._calls) < _MOST_KEPT:
                     self._calls[call] = _Call(helper, background is True)
                 yield helper
@@ -120,6 +123,11 @@ class ClaudeStream(StreamReader):
                 self._disbands.discard(name)
                 yield from () if failed else self._disband()
             call = self._calls.get(name)
+            if call is None and name not in self._made and told.get("status") == _SPAWNED:
+                # The line with the call was lost.
+                self._calls[name] = call = _Call(_called_helper(name, told, True))
+                _keep(self._made, name)
+                yield call.helper
             if call is None or call.has_returned:
                 continue
             if failed:
@@ -164,7 +172,7 @@ class ClaudeStream(StreamReader):
                 yield from self._read_list(event.get("tasks"))
             case "task_started" if task:
                 named = tuple(self._name_call(task, event))
-                self._see(task)
+                _keep(self._seen, task)
                 if event.get("is_backgrounded") is not False:
                     yield from self._start(task, event, event)
                 yield from named
@@ -182,13 +190,8 @@ class ClaudeStream(StreamReader):
             return
         if len(self._runs) < _MOST_KEPT:
             self._runs[task] = run
-        self._see(task)
+        _keep(self._seen, task)
         yield Joined(task, _kind_of(about), name_in(about.get("description")), _team_in(about))
-
-    def _see(self, task: str) -> None:
-        self._seen[task] = None
-        if len(self._seen) > _MOST_KEPT:
-            del self._seen[next(iter(self._seen))]
 
     def _name_call(self, task: str, about: Event) -> Iterator[Change]:
         # The helper of this call is known by its own task now.
@@ -255,7 +258,7 @@ class ClaudeStream(StreamReader):
         for task, about in known.items():
             for _ in self._name_call(task, about):
                 pass
-            self._see(task)
+            _keep(self._seen, task)
         self._runs = {task: about.get("run_id") for task, about in known.items()}
         self._calls = {name: call for name, call in self._calls.items() if call.may_be_unlisted}
         yield Running((*members, *(call.helper for call in self._calls.values())), _KINDS)
@@ -268,10 +271,16 @@ class ClaudeStream(StreamReader):
         return TurnUsage(sum(count_in(usage.get(name)) for name in names), window or None)
 
 
+def _keep(kept: dict[str, None], name: str) -> None:
+    kept[name] = None
+    if len(kept) > _MOST_KEPT:
+        del kept[next(iter(kept))]
+
+
 def _called_helper(call: str, wish: Event, spawns: bool) -> Joined:
     team = _team_in(wish) if spawns else None
     kind: Kind = "teammate" if team else "subagent" if spawns else "background_shell"
-    return Joined(call, kind, name_in(wish.get("description")), team, is_call=True)
+    return Joined(call, kind, name_in(wish.get("description")), team, told_by="call")
 
 
 def _is_alike(one: Kind, other: Kind) -> bool:

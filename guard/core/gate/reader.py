@@ -7,7 +7,7 @@ from functools import cache
 from typing import ClassVar, NamedTuple
 
 from guard.core.base.agent_json import Event
-from guard.core.base.fields import is_id
+from guard.core.base.text import is_id
 from guard.core.team.change import Change
 
 

@@ -1,5 +1,6 @@
 """Make the annotations of a step: at most ten per level, because GitHub drops the rest."""
 
+from collections.abc import Iterator
 from typing import Literal, NamedTuple
 
 from guard.core.base.text import plural, shorten
@@ -7,6 +8,8 @@ from guard.core.check.warnings import describe_secret
 from guard.core.check.words import verdict_line
 from guard.core.github.escape import command
 from guard.core.github.report import StepReport
+from guard.core.prove.report import Proof
+from guard.core.prove.text import FAILING, named_tests, place_of
 
 Level = Literal["error", "warning", "notice"]
 MOST_OF_A_LEVEL = 10
@@ -34,6 +37,8 @@ def annotations(report: StepReport, *, fails: bool, folder: str = "") -> list[An
         return []
     found = [Annotation(level, verdict)]
     check = report.check
+    if check is not None and check.proof is not None:
+        found += _tests(check.proof, "error" if fails else "warning", folder)
     if check is not None:
         found += [
             Annotation(
@@ -50,6 +55,19 @@ def annotations(report: StepReport, *, fails: bool, folder: str = "") -> list[An
         names = check.uncommitted.names
         found += [Annotation("notice", "left uncommitted", f"{folder}{name}") for name in names]
     return found
+
+
+def _tests(proof: Proof, level: Level, folder: str) -> Iterator[Annotation]:
+    """Return an annotation for each test because of which the work is not proven."""
+    for said, names in named_tests(proof):
+        if said not in FAILING:
+            continue
+        for name in names:
+            place = place_of(name, proof)
+            if place is None:
+                yield Annotation(level, f"{said}: {name}")
+            else:
+                yield Annotation(level, f"{said}: {name}", f"{folder}{place[0]}", place[1])
 
 
 def lines(found: list[Annotation]) -> list[str]:

@@ -33,6 +33,10 @@ def outputs(report: StepReport, push: Push, report_path: str) -> dict[str, str]:
         "report-path": report_path,
         "retry-at": f"{retry_at:%Y-%m-%dT%H:%M:%SZ}" if retry_at else "",
         "breaker": report.breaker.state if report.breaker else "",
+        "proof": check.proof.result if check and check.proof else "",
+        "cost-usd": _number(check.usage.cost_usd if check else None),
+        "cost-basis": check.usage.cost_basis if check else "",
+        "tokens": _number(check.usage.tokens if check else None),
         "rescue-ref": push.ref or "",
         "rescued": _bool(check is not None and check.rescued),
         "new-commits": str(check.new_commits if check else 0),
@@ -41,6 +45,10 @@ def outputs(report: StepReport, push: Push, report_path: str) -> dict[str, str]:
         "complete": _bool(report.complete),
     }
     return {name: escape(text) for name, text in texts.items()}
+
+
+def _number(value: float | None) -> str:
+    return "" if value is None else str(value)
 
 
 def _bool(value: bool) -> str:

@@ -2,21 +2,43 @@
 
 from collections.abc import Iterable, Iterator
 
+from guard.core.base.markdown_escape import block, fit_lines, piece
 from guard.core.base.text import plural
 from guard.core.check.report import CheckReport
 from guard.core.check.warnings import describe_secret
 from guard.core.check.words import status_word
-from guard.core.github.escape import block, fit_lines, piece
+from guard.core.cost.text import usage_line
 from guard.core.github.report import Push, StepReport
+from guard.core.prove.text import cell_lines, command_to_repeat, named_tests
+from guard.core.report.document import NightReport
+from guard.core.report.markdown import report_markdown
 
 MOST_BYTES = 1024 * 1024
 """GitHub drops a larger summary as a whole."""
+_MOST_OF_NIGHT, _LEAST_OF_NIGHT = 256 * 1024, 2000
 _MOST_LISTED = 25
+_MOST_TAIL_LINES = 40
+_PROOF_WORDS = {
+    "proven": "The committed work passes the project's own checks, and those that were there before",
+    "refuted": "The committed work does not pass the project's own checks",
+    "review": "The checks pass, but a person has to look at the tests that were rewritten",
+    "unverifiable": "The checks neither prove nor refute the committed work",
+}
 _MORE = "\n_The rest is left out here; the report has all of it._"
 
 
-def summary(report: StepReport, push: Push, most_bytes: int = MOST_BYTES) -> str:
-    return fit_lines(list(_lines(report, push)), most_bytes, _MORE)
+def summary(
+    report: StepReport,
+    push: Push,
+    most_bytes: int = MOST_BYTES,
+    night: NightReport | None = None,
+) -> str:
+    """Return the page about a verdict; behind it the report of the run, if there is one and as far as it fits."""
+    page = fit_lines(list(_lines(report, push)), most_bytes, _MORE)
+    left = min(_MOST_OF_NIGHT, most_bytes - len(page.encode()) - 1)
+    if night is None or left < _LEAST_OF_NIGHT:
+        return page
+    return f"{page}\n{report_markdown(night, level=3, most_bytes=left)}"
 
 
 def _lines(report: StepReport, push: Push) -> Iterator[str]:
@@ -27,6 +49,7 @@ def _lines(report: StepReport, push: Push) -> Iterator[str]:
     yield from (f"| {name} | {text} |" for name, text in _table(report) if text)
     yield ""
     if report.check is not None:
+        yield from _proof(report.check)
         yield from _secrets(report.check)
         yield from _evidence(report.check)
         yield from _commits(report.check)
@@ -34,22 +57,23 @@ def _lines(report: StepReport, push: Push) -> Iterator[str]:
 
 
 def _table(report: StepReport) -> list[tuple[str, str]]:
-    check = report.check
+    check, known = report.check, ("", report.reason, report.status)
     rows = [
-        ("reason", piece(report.reason)),
-        ("detail", piece(report.detail) if report.detail else ""),
+        ("reason", piece(report.reason) if report.reason != report.status else ""),
+        ("detail", piece(report.detail) if report.detail not in known else ""),
         ("breaker", _breaker(report)),
     ]
     if report.baseline is not None:
         rows.append(("begins at", piece(report.baseline.head)))
     if check is None:
         return rows
-    cost = report.probe_cost_usd
+    cost, used = report.probe_cost_usd, usage_line(check.usage)
     return [
         *rows,
         ("new commits", str(check.new_commits)),
         ("rescued commits", str(check.rescued_commits)),
         ("probes", str(check.probes)),
+        ("used", piece(used) if used else ""),
         ("cost of the probes", f"{cost:.4f} USD" if cost is not None else ""),
         ("try again at", f"{check.retry_at:%Y-%m-%d %H:%M:%S} UTC" if check.retry_at else ""),
         ("iteration", f"{check.iteration} of run {piece(check.run)}"),
@@ -77,6 +101,33 @@ def _section(title: str, items: Iterable[str], count: int) -> Iterator[str]:
     yield ""
 
 
+def _proof(check: CheckReport) -> Iterator[str]:
+    proof = check.proof
+    if proof is None:
+        return
+    yield f"#### Proof: {proof.result}"
+    yield ""
+    yield f"{_PROOF_WORDS[proof.result]}: {piece(proof.detail)}"
+    yield ""
+    for said, names in named_tests(proof):
+        yield from (f"- {said}: {piece(name)}" for name in names[:_MOST_LISTED])
+        if len(names) > _MOST_LISTED:
+            yield f"- {said}: and {len(names) - _MOST_LISTED} more"
+    yield from (f"- {piece(line)}" for line in cell_lines(proof))
+    yield from (f"- note: {piece(note)}" for note in proof.notes[:_MOST_LISTED])
+    yield ""
+    yield "This shows it again, in a checkout that has both commits:"
+    yield ""
+    yield block(command_to_repeat(proof))
+    yield ""
+    if proof.tail and proof.result != "proven":
+        yield "The last lines of what failed:"
+        yield ""
+        # One item, so that a page that is cut short has no open tag.
+        yield block("\n".join(proof.tail.splitlines()[-_MOST_TAIL_LINES:]))
+        yield ""
+
+
 def _secrets(check: CheckReport) -> Iterator[str]:
     if check.secrets:
         shown = (piece(describe_secret(secret)) for secret in check.secrets[:_MOST_LISTED])
@@ -84,9 +135,10 @@ def _secrets(check: CheckReport) -> Iterator[str]:
 
 
 def _evidence(check: CheckReport) -> Iterator[str]:
-    shown = check.evidence[:_MOST_LISTED]
-    facts = (f"{fact.source}: {piece(fact.fact)}" for fact in shown)
-    yield from _section("Evidence", facts, len(check.evidence))
+    # The proof has a section of its own.
+    evidence = [fact for fact in check.evidence if check.proof is None or fact.source != "proof"]
+    facts = (f"{fact.source}: {piece(fact.fact)}" for fact in evidence[:_MOST_LISTED])
+    yield from _section("Evidence", facts, len(evidence))
 
 
 def _commits(check: CheckReport) -> Iterator[str]:

@@ -64,6 +64,8 @@ KINDS = {
 """What an event means, by agent and by the event's own name."""
 PROBE = "GUARD_PROBE"
 """The variable of a session that guard started to probe an agent: its hooks do nothing, and it starts no probe in turn."""
+MARK = "GUARD_ITERATION"
+"""The variable by which the processes of an iteration are known, and with them the calls of their hooks."""
 NOT_DONE = "guard: this session is not done yet."
 """How the text begins with which guard asks a session to go on. Some agent CLIs call it a new prompt."""
 ANSWERED = ("session_started", "stopping")

@@ -13,6 +13,7 @@ HookName = Annotated[str, StringConstraints(pattern=r"^[A-Za-z][A-Za-z.]{0,63}$"
 StopDecision = Literal["blocked", "released"]
 StopReason = Literal[
     "uncommitted",
+    "refuted",
     "team",
     "waiting",
     "clean",

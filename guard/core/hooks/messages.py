@@ -10,16 +10,29 @@ from guard.core.team.state import Member
 _MOST_NAMED = 10
 _LONGEST_NAME = 200
 _LONGEST_DETAIL = 500
+_LONGEST_WHY = 240
+_SHORT_COMMIT = 12
+
+
+@dataclass(frozen=True, slots=True)
+class Refutation:
+    """A proof that refutes the commit at which the session wants to stop."""
+
+    commit: str
+    detail: str
+    failing: tuple[str, ...] = ()
+    weakened: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class OpenWork:
-    """The work that a session still has to do: helpers to wait for, files to commit."""
+    """The work that a session still has to do: helpers to wait for, files to commit, refuted work to repair."""
 
     members: tuple[Member, ...] = ()
     files: tuple[str, ...] = ()
     for_secrets: tuple[str, ...] = ()
     """Files that are to stay uncommitted, because their names are made for secrets."""
+    refutation: Refutation | None = None
 
 
 def go_on_text(agent: str, left: OpenWork) -> str:
@@ -34,6 +47,8 @@ def go_on_text(agent: str, left: OpenWork) -> str:
         if left.for_secrets:
             names = _join_names(left.for_secrets, "\n- ")
             parts.append(f"Do not commit these, whose names are made for secrets:{names}")
+    if left.refutation is not None:
+        parts.append(_describe_repair(left.refutation))
     return "\n".join([NOT_DONE, *parts])
 
 
@@ -46,6 +61,7 @@ def let_go_text(left: OpenWork, blocks: int) -> str:
 def summary(left: OpenWork) -> str:
     parts = [_describe_members(left.members, " ")] if left.members else []
     parts += [_describe_files(left.files, " ")] if left.files else []
+    parts += [_describe_refutation(left.refutation)] if left.refutation is not None else []
     line = "; ".join(parts)
     return line if len(line) <= _LONGEST_DETAIL else f"{line[: _LONGEST_DETAIL - 1]}…"
 
@@ -64,6 +80,24 @@ def _name(member: Member) -> str:
 def _describe_files(files: Sequence[str], mark: str) -> str:
     verb = "is" if len(files) == 1 else "are"
     return f"{plural(len(files), 'file')} {verb} not committed:{_join_names(files, mark)}"
+
+
+def _describe_refutation(found: Refutation) -> str:
+    why = shorten(escape(found.detail), _LONGEST_WHY)
+    commit = escape(found.commit)[:_SHORT_COMMIT]
+    return f"the project's own checks refute commit {commit}: {why}"
+
+
+def _describe_repair(found: Refutation) -> str:
+    lines = [_describe_refutation(found)]
+    if found.failing:
+        names = _join_names(found.failing, "\n- ")
+        lines.append(f"These tests fail now:{names}")
+    if found.weakened:
+        names = _join_names(found.weakened, "\n- ")
+        lines.append(f"These tests were removed, skipped or rewritten:{names}")
+    lines.append("Repair the code and commit it; do not remove, skip or weaken tests.")
+    return "\n".join(lines)
 
 
 def _join_names(names: Sequence[str], mark: str) -> str:

@@ -13,7 +13,7 @@ from guard.core.base.moment import Moment
 from guard.core.classify.errors import error_meaning
 from guard.core.classify.plain import is_known_failure
 from guard.core.hooks.events import StopDecision, StopReason
-from guard.core.hooks.messages import OpenWork, go_on_text, let_go_text, summary
+from guard.core.hooks.messages import OpenWork, Refutation, go_on_text, let_go_text, summary
 from guard.core.hooks.payload import HookCall
 from guard.core.hooks.state import HookSession
 from guard.core.team.state import Member
@@ -21,6 +21,7 @@ from guard.core.team.state import Member
 CANNOT_HOLD = ("opencode",)
 """Agents whose CLI cannot be kept from stopping."""
 _HELD: tuple[StopReason, ...] = ("waiting", "team")
+_BLOCKING: tuple[StopReason, ...] = ("team", "uncommitted", "refuted")
 _SET_BACK_SECONDS = 1.0
 """By less than this the two clocks differ although neither was set."""
 
@@ -51,6 +52,8 @@ class StopFacts:
     """The helpers that count, and that the agent CLI does not wait for."""
     files: tuple[str, ...] | None = ()
     """The files that the session left uncommitted; None if no baseline can tell."""
+    refutation: Refutation | None = None
+    """What refutes the commit that the session made last, if nothing else is left."""
     for_secrets: tuple[str, ...] = ()
     """Files besides whose names are made for secrets: they are to stay uncommitted."""
 
@@ -80,10 +83,11 @@ class StopAnswer:
 def decide(facts: StopFacts, before: HookSession | None, max_blocks: int) -> StopAnswer:
     """Decide whether the session may stop; `before` is what the hooks know of it."""
     reason = _reason(facts, max_blocks)
-    left = OpenWork(facts.members, facts.files or (), facts.for_secrets)
+    refutation = facts.refutation if reason == "refuted" else None
+    left = OpenWork(facts.members, facts.files or (), facts.for_secrets, refutation)
     blocks = before.blocks if before is not None and not _is_new_prompt(facts.call, before) else 0
     detail = "; ".join(facts.waits) if reason == "waiting" else summary(left)
-    if reason not in ("team", "uncommitted") or facts.call.agent in CANNOT_HOLD:
+    if reason not in _BLOCKING or facts.call.agent in CANNOT_HOLD:
         return StopAnswer("released", reason, blocks, left, detail=detail)
     is_twin = _is_twin(facts.call, before)
     if blocks >= max_blocks and not is_twin:
@@ -173,7 +177,9 @@ def _reason(facts: StopFacts, max_blocks: int) -> StopReason:
         return "team"
     if facts.files is None:
         return "no_baseline"
-    return "uncommitted" if facts.files else "clean"
+    if facts.files:
+        return "uncommitted"
+    return "refuted" if facts.refutation is not None else "clean"
 
 
 def _is_new_prompt(call: HookCall, before: HookSession) -> bool:

@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 
 from guard.core.base.moment import Moment
 from guard.core.hooks.payload import HookCall
-from guard.core.team.change import Alive, Change, Joined, Kind, MemberLeft, Running
+from guard.core.team.change import Alive, Change, Joined, Kind, MemberLeft, Running, Teller
 from guard.core.team.count import quiet_seconds
 from guard.core.team.state import Member, TeamState, may_live
 
@@ -62,7 +62,7 @@ def _start(call: HookCall, state: TeamState | None) -> tuple[Change, ...]:
         return _sign_of_life(call, member)
     if member is not None and member.left_at is not None and call_moment(call).now < member.left_at:
         return ()
-    return (Joined(helper, "subagent", call.helper_type, call.team),)
+    return (Joined(helper, "subagent", call.helper_type, call.team, "hook"),)
 
 
 def _end(call: HookCall, state: TeamState | None) -> tuple[Change, ...]:
@@ -84,7 +84,9 @@ def _mark_idle(call: HookCall, state: TeamState | None) -> tuple[Change, ...]:
     idle = Alive(name, idle=True)
     if member is not None and may_live(member) and member.kind == "teammate":
         return (idle,)
-    return (Joined(name, "teammate", call.teammate or call.helper_type, call.team), idle)
+    teller: Teller = member.told_by if member is not None and member.counts else "hook"
+    about = call.teammate or call.helper_type
+    return (Joined(name, "teammate", about, call.team, teller), idle)
 
 
 def _kill_all(call: HookCall, state: TeamState | None) -> tuple[Change, ...]:
@@ -93,7 +95,9 @@ def _kill_all(call: HookCall, state: TeamState | None) -> tuple[Change, ...]:
     return tuple(
         MemberLeft(member.member, "killed", member.incarnation)
         for member in members
-        if member.counts and member.told_by == "host" and not _is_of_an_earlier_life(call, member)
+        if member.counts
+        and member.told_by != "command"
+        and not _is_of_an_earlier_life(call, member)
     )
 
 

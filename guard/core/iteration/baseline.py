@@ -4,7 +4,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from guard.core.base.fields import Id, Instant, Line
+from guard.core.base.fields import Id, Instant, Line, Oid
 from guard.core.iteration.events import (
     BaselineEvent,
     BaselineRecorded,
@@ -33,8 +33,10 @@ class Baseline(RepositoryStanding):
 class RecordedBaseline(Baseline, ViewDocument):
     """The newest baseline of one work tree."""
 
-    schema_: Literal["guard/baseline/1"] = Field("guard/baseline/1", alias="schema")
+    schema_: Literal["guard/baseline/2"] = Field("guard/baseline/2", alias="schema")
     worktree: Id
+    first_head: Oid | None
+    """The commit that the first iteration of the same run began at."""
 
     def key(self) -> str:
         return self.worktree
@@ -48,8 +50,10 @@ class BaselineFold(FieldsFold[RecordedBaseline]):
             if self._fields.get("baseline") == event.baseline:
                 self._fields["kept"] = None
             return
+        known = self._fields if self._fields.get("run") == event.run else {"first_head": event.head}
         names = Baseline.model_fields.keys() - {"revision"} | {"worktree"}
-        self._fields = {name: getattr(event, name) for name in names} | {"revision": None}
+        taken = {name: getattr(event, name) for name in names}
+        self._fields = {**taken, "revision": None, "first_head": known["first_head"]}
 
 
 BASELINE = worktree_view(

@@ -5,11 +5,20 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from guard.core.base.fields import Count, Digest, Frozen, Id, Line, Oid
+from guard.core.base.host import Host
 from guard.core.base.paths import Spelled
 from guard.core.log.events import BaseEvent, IterationNumber
 
 Status = Literal[
-    "complete", "waiting", "working", "timeout", "error", "limited", "blocked", "interrupted"
+    "complete",
+    "waiting",
+    "working",
+    "timeout",
+    "error",
+    "limited",
+    "blocked",
+    "interrupted",
+    "refuted",
 ]
 Seconds = Annotated[float, Field(ge=0, le=1e12, allow_inf_nan=False)]
 
@@ -24,6 +33,8 @@ class Process(Frozen):
     pid: Annotated[int, Field(ge=1, le=2**31)]
     start: Line
     """Opaque, with the machine's boot in it: it only compares."""
+    host: Host | None = None
+    """Where it runs; null in records of older guards, which knew one machine only."""
 
 
 class RunEventBase(BaseEvent):
@@ -51,6 +62,8 @@ class IterationStarted(IterationEventBase):
     supervisor: Process | None = None
     frozen: dict[Line, str | int | float | bool | None] = Field(default_factory=dict)
     """The project's own settings as they were: the agent may edit the file, but not this iteration."""
+    trusted: Oid | None = None
+    """The commit whose settings the user trusts, where the run began with such a one."""
 
 
 class SessionSeen(IterationEventBase):

@@ -4,7 +4,7 @@ from typing import Any, Literal, assert_never, get_args
 
 from pydantic import Field
 
-from guard.core.base.fields import Count, Frozen, Id, Instant, Line
+from guard.core.base.fields import Count, Frozen, Id, Instant, Line, Oid
 from guard.core.iteration.events import (
     IterationEnded,
     IterationStarted,
@@ -27,6 +27,7 @@ class OpenIteration(Frozen):
     started_at: Instant
     supervisor: Process | None = None
     frozen: dict[Line, str | int | float | bool | None] = Field(default_factory=dict)
+    trusted: Oid | None = None
     agent: Line | None = None
     session: Line | None = None
     process: Process | None = None
@@ -52,12 +53,13 @@ class EndedIteration(Frozen):
     agent: Line | None
     session: Line | None
     frozen: dict[Line, str | int | float | bool | None] | None
+    trusted: Oid | None
 
 
 class Run(WorktreeView):
     """The newest run of one work tree."""
 
-    schema_: Literal["guard/run/1"] = Field("guard/run/1", alias="schema")
+    schema_: Literal["guard/run/3"] = Field("guard/run/3", alias="schema")
     run: Id
     command: tuple[Line, ...]
     started_at: Instant | None
@@ -92,6 +94,7 @@ class RunFold(FieldsFold[Run]):
                     started_at=event.at,
                     supervisor=event.supervisor,
                     frozen=event.frozen,
+                    trusted=event.trusted,
                 )
             case SessionSeen():
                 if known := self._find_open(event.iteration):
@@ -122,6 +125,7 @@ def _ended_iteration(event: IterationEnded, known: OpenIteration | None) -> Ende
         agent=known.agent if known else None,
         session=known.session if known else None,
         frozen=known.frozen if known else None,
+        trusted=known.trusted if known else None,
     )
 
 

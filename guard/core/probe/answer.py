@@ -1,9 +1,9 @@
 """Write the question of a probe, and read the status document that a session answers with.
 
 An answer is never repaired: a repaired answer can turn "not done" into "done". What decides nothing is passed over: keys that
-guard does not know, nulls, capitals in the status, and values that do not fit where only people read them. The question carries
-a nonce that the answer repeats, so that an old answer, or one quoted from a file, is not taken for this one. For this reason
-the question shows no example: a program that echoes its input would answer it.
+guard does not know, nulls, capitals in keys and the status, and values that do not fit where only people read them. The
+question has a nonce that the answer repeats, so that an old answer, or one quoted from a file, is not taken for this one. For
+this reason the question shows no example: a program that echoes its input would answer it.
 """
 
 import json
@@ -60,6 +60,7 @@ class Answer(Frozen):
         return "working" if self.should_continue and self.tasks_pending else "complete"
 
 
+_KEYS = {name.replace("_", ""): name for name in ("nonce", *Answer.model_fields)}
 _INCIDENTAL = frozenset(
     {"message", "agents_details", "tasks_completed", "commits_made", "next_action", "question"}
 )
@@ -181,7 +182,7 @@ def _text(output: bytes) -> str:
 
 def _claims(text: str, nonce: str) -> int:
     # Answers that are cut off or broken count too: they may have said otherwise.
-    return len(re.findall(rf'"nonce"\s*:\s*"{re.escape(nonce)}"', text))
+    return len(re.findall(rf'"nonce"\s*:\s*"{re.escape(nonce)}"', text, re.IGNORECASE))
 
 
 def _missing_reason(found: list[str]) -> str:
@@ -192,7 +193,7 @@ def _missing_reason(found: list[str]) -> str:
 
 def _answer(text: str, nonce: str, *, may_omit_nonce: bool) -> Answer:
     try:
-        document = loads(text.encode())
+        document = _spell_keys(loads(text.encode()))
         if document.pop("nonce", nonce if may_omit_nonce else None) != nonce:
             raise BadAnswer("the answer does not carry the nonce of this probe")
         if len(document) > _MOST_KEYS:
@@ -202,6 +203,18 @@ def _answer(text: str, nonce: str, *, may_omit_nonce: bool) -> Answer:
         raise BadAnswer(f"the answer does not fit: {first_problem(error)}") from None
     except ValueError as error:
         raise BadAnswer(error) from None
+
+
+def _spell_keys(document: dict[str, Any]) -> dict[str, Any]:
+    """Spell `agentsActive` or `Agents-Active` as guard does: a key that decides must not be passed over as an unknown one."""
+    spelled: dict[str, Any] = {}
+    for name, value in document.items():
+        plain = "".join(filter(str.isalnum, name)).lower()
+        key = _KEYS.get(plain, name)
+        if key in spelled and key not in _INCIDENTAL:
+            raise BadAnswer(f"the key {key!r} stands twice")
+        spelled.setdefault(key, value)
+    return spelled
 
 
 def _read_fields(document: dict[str, Any]) -> Answer:

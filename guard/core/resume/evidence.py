@@ -61,7 +61,7 @@ class Failure:
     """How the agent's last iteration, or its run, went wrong."""
 
     what: str
-    """The verdict and its reason, as `limited: usage limit`."""
+    """The verdict and its reason, as `stalled: no_commits`."""
     kind: str
     """The status of the check, or `breaker`."""
     detail: str = ""

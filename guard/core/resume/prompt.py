@@ -46,6 +46,7 @@ _BY_FAILURE: dict[str, str] = {
     "error": "The last attempt ended in an error. Find its cause before you repeat what led to it.",
     "blocked": "The last attempt waited for a person. Do not guess the answer: ask for it in one question.",
     "interrupted": "Background work was killed with your session. Start again only what is still needed, and wait for it.",
+    "refuted": "The last attempt does not pass the project's own checks. Repair the code, and do not weaken the tests.",
     "timeout": "The last attempt ended without a commit. Commit small steps as soon as each of them works.",
     "waiting": "The last check found helpers at work. Collect what they have done before you go on.",
     "breaker": "The run is stopped because it went nowhere. Do something else than before, and say what.",

@@ -11,6 +11,7 @@ from hashlib import sha256
 from typing import TYPE_CHECKING, Literal
 
 from guard.core.activity.assess import CLOCK_SKEW, Signal
+from guard.core.activity.noise import PROMPT_ECHO
 from guard.core.activity.sources import SourceName
 from guard.core.base.text import plural
 
@@ -19,8 +20,6 @@ if TYPE_CHECKING:
 
 MAX_PER_STALL = 2
 PAUSE_MINUTES = 15.0
-ECHO = timedelta(minutes=2)
-"""For how long after a prompt such traces may appear."""
 _NO_ECHO: frozenset[SourceName] = frozenset(
     {"TELEMETRY_EVENT", "GIT_COMMIT", "CONTRACT_CLAIMED", "TEST_EXECUTION", "DEVLOG_CREATED"}
 )
@@ -80,7 +79,7 @@ def _is_own_work(sign: Signal, last: "SentResume | None", now: datetime) -> bool
         return False
     if last is None:
         return True
-    return sign.at > (last.at if sign.source in _NO_ECHO else last.at + ECHO)
+    return sign.at > (last.at if sign.source in _NO_ECHO else last.at + PROMPT_ECHO)
 
 
 def _digest(incarnation: int, seen: datetime) -> str:

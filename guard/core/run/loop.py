@@ -6,6 +6,7 @@ from datetime import datetime, timedelta
 from typing import Literal
 
 from guard.core.check.report import EXIT_OF, CheckReport
+from guard.core.cost.budget import BudgetEnd, Spending, spend
 
 AFTER_RESET = timedelta(minutes=1)
 """A limit is asked about a minute after its reset, never before."""
@@ -24,6 +25,7 @@ End = Literal[
     "breaker_open",
     "stopped",
     "fault",
+    BudgetEnd,
 ]
 
 
@@ -51,18 +53,37 @@ def before_iteration(
     open_tasks: int | None,
     last: int,
     unsaved: bool = False,
+    unproven: bool = False,
+    budget: BudgetEnd | None = None,
 ) -> Next | None:
     """Decide whether the loop ends before the next iteration; `last` is the exit code of the newest verdict.
 
     `unsaved` says that its iteration left work uncommitted: then the ticked boxes may be a claim, and its verdict stands.
+    A `budget` that is used up is a limit of the user's, whatever the last verdict was: what is left is still to be worked on.
+    Work that is `unproven`, because it was refuted or a proof is required, is not done, whatever boxes are ticked.
     """
-    if open_tasks == 0:
+    if open_tasks == 0 and not unproven:
         return Next("tasks_done", last if unsaved else 0)
     if limits.max_iterations is not None and iterations >= limits.max_iterations:
         return Next("max_iterations", last)
     if limits.max_seconds is not None and elapsed >= limits.max_seconds:
         return Next("max_time", last)
+    if budget is not None:
+        return Next(budget, EXIT_OF["working"])
     return None
+
+
+def count_spending(reports: Sequence[CheckReport]) -> Spending:
+    """Add up what the iterations used; of several verdicts on one iteration the last one counts."""
+    newest = {(report.run, report.iteration): report for report in reports}
+    return spend((report.usage, has_progress(report)) for report in newest.values())
+
+
+def has_progress(report: CheckReport) -> bool:
+    """Tell whether the iteration brought new work, which is proven where there is a command."""
+    is_new = report.new_commits > 0 or report.rescued_commits > 0
+    is_held = report.proof is None or report.proof.result == "proven"
+    return is_new and is_held and report.status != "refuted"
 
 
 def count_iterations(reports: Sequence[CheckReport], is_last_open: bool) -> int:

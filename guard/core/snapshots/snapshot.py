@@ -15,7 +15,7 @@ MOST_NAMED = 100
 """How many paths a result lists; the manifest in the snapshot has all of them."""
 
 
-SnapshotKind = Literal["baseline", "check", "rescue", "restore", "rollback", "by_hand"]
+SnapshotKind = Literal["baseline", "check", "rescue", "restore", "rollback", "landing", "by_hand"]
 """What a snapshot was taken for."""
 
 

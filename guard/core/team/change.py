@@ -4,11 +4,12 @@ from dataclasses import dataclass
 from typing import Literal
 
 Kind = Literal["teammate", "subagent", "background_shell", "scheduled_wakeup"]
-Teller = Literal["host", "command"]
-"""Who counted a helper: the agent CLI, by its stream or its hooks, or the caller of a command."""
+Teller = Literal["host", "call", "hook", "command"]
+"""Who counted a helper: the agent CLI, by the helper's id, by the call that starts it or by a hook; or a command's caller."""
 LeftBecause = Literal[
-    "ended", "failed", "spawn_failed", "shutdown", "killed", "cleared", "lease_expired"
+    "ended", "failed", "spawn_failed", "shutdown", "killed", "cleared", "lease_expired", "named"
 ]
+"""A call has left as `named` if the helper that it started counts under a name of its own, which is the detail."""
 
 
 @dataclass(frozen=True)
@@ -22,8 +23,6 @@ class Joined:
     team: str | None = None
     """The name of its team, if its host has one."""
     told_by: Teller = "host"
-    is_call: bool = False
-    """Whether the helper is known only by the call that starts it, not yet by an id of its own."""
 
 
 @dataclass(frozen=True)

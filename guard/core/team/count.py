@@ -16,6 +16,7 @@ from guard.core.team.state import Member, Roll, Scope, TeamState, may_live
 
 _MOST_NAME = 512
 _FRESH_SECONDS = 60.0
+_HELPERS = ("subagent", "teammate")
 
 
 def is_holding(state: TeamState | None) -> bool:
@@ -180,6 +181,19 @@ class _Ledger:
                 told_by=change.told_by,
             )
         )
+        self._name_call(change)
+
+    def _name_call(self, joined: Joined) -> None:
+        """Count a helper once that the stream knows by its call and a hook by its id, whichever comes first."""
+        other = {"call": "hook", "hook": "call"}.get(joined.told_by)
+        helpers = [member for member in self._roll.counting.values() if member.kind in _HELPERS]
+        twin = next((member for member in helpers if member.told_by == other), None)
+        if twin is None or joined.kind not in _HELPERS:
+            return
+        call, name = (
+            (twin.member, joined.member) if other == "call" else (joined.member, twin.member)
+        )
+        self._leave(self._roll.counting[call], "named", name)
 
     def _record_alive(self, change: Alive) -> None:
         member = self._roll.newest_member(change.member)
@@ -198,16 +212,18 @@ class _Ledger:
     def _compare(self, change: Running) -> None:
         # A list says which members live, not which work: an idle member stays idle.
         listed = {joined.member for joined in change.members}
+        named = {call: name for call, name in self._roll.named_calls() if call in listed}
+        listed.update(named.values())
         for member in list(self._roll.counting.values()):
-            is_listed_by_host = member.told_by == "host" and member.kind in change.kinds
+            is_listed_by_host = member.told_by != "command" and member.kind in change.kinds
             if is_listed_by_host and member.member not in listed:
                 self._leave(member, "ended", "its host lists it no more")
         for joined in change.members:
-            known = self._roll.newest_member(joined.member)
+            known = self._roll.newest_member(named.get(joined.member, joined.member))
             if known is None or not may_live(known):
                 self._join(joined)
             elif not (known.counts and _is_fresh(known, self._terms.moment)):
-                self._record_alive(Alive(joined.member, idle=known.status == "idle"))
+                self._record_alive(Alive(known.member, idle=known.status == "idle"))
 
     def _leave(self, member: Member, because: LeftBecause, detail: str) -> None:
         self._append(

@@ -1,5 +1,6 @@
 """Keep the view of a team: the helpers of one session in one work tree."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
 from hashlib import sha256
@@ -12,6 +13,7 @@ from guard.core.base.fast_models import entry_from
 from guard.core.base.fields import Count, Frozen, Id, Instant, Line
 from guard.core.base.moment import Reading
 from guard.core.iteration.events import Seconds
+from guard.core.log.adoption import ADOPTED
 from guard.core.log.events import IterationNumber
 from guard.core.log.view import Fold, ViewDocument, ViewKind
 from guard.core.team import events
@@ -81,7 +83,7 @@ class Member(Frozen):
 class TeamState(ViewDocument):
     """The team of one session."""
 
-    schema_: Literal["guard/team/1"] = Field("guard/team/1", alias="schema")
+    schema_: Literal["guard/team/2"] = Field("guard/team/2", alias="schema")
     worktree: Id
     session: Line | None
     active_team_name: Line | None
@@ -134,6 +136,7 @@ class Roll:
                 member = self.counting.get(event.member)
                 if member is not None and member.incarnation == event.incarnation:
                     self._leave(member.mark_left(event.at, event.because, event.detail))
+                    self._name(event)
             case events.TeamCleared():
                 self._clear(event)
             case _:
@@ -155,6 +158,18 @@ class Roll:
             news["worked"] = now
         news.update(left_at=None, left_because=None, left_detail="")
         self._join(member.model_copy(update=news))
+
+    def _name(self, event: events.TeamMemberLeft) -> None:
+        # From now on the host knows the helper by its own name, and no other call can be meant.
+        helper = self.counting.get(event.detail) if event.because == "named" else None
+        if helper is not None:
+            self.counting[helper.member] = helper.model_copy(update={"told_by": "host"})
+
+    def named_calls(self) -> Iterator[tuple[str, str]]:
+        """Yield each call whose helper counts, or counted, under another name, with that name."""
+        for member in self.left.values():
+            if member.left_because == "named":
+                yield member.member, member.left_detail
 
     def _clear(self, event: events.TeamCleared) -> None:
         # No member comes back after a clear, not even one that was presumed gone.
@@ -234,5 +249,5 @@ TEAM: ViewKind[TeamState, TeamFold] = ViewKind(
     key=lambda event: team_key(event.worktree, event.session),
     folder="teams.d/",
     file="/team.json",
-    needles=lambda _key: (b'"type":"team_',),
+    needles=lambda _key: (b'"type":"team_', ADOPTED),
 )

@@ -39,7 +39,7 @@ class Work(Frozen):
     empty: Count = 0
     """Commits that change nothing."""
     copies: Count = 0
-    """Commits that repeat an earlier change: picked, rebased, or amended in their message only."""
+    """Commits that repeat an earlier change: picked, rebased, amended in their message only, or made of what others brought."""
     merges: Count = 0
     """Merges that only bring in commits that are counted themselves."""
     rewritten: Count = 0
@@ -70,6 +70,11 @@ class Work(Frozen):
     """Stash entries made since the baseline: uncommitted work."""
     warnings: tuple[Line, ...] = ()
 
+    @property
+    def counted(self) -> int:
+        """Return how many new commits are work: none if they cancel each other out."""
+        return self.new_commits if self.net_change else 0
+
 
 def new_commits(history: History) -> list[Commit]:
     """Return the agent's own new commits, the newest first."""
@@ -81,6 +86,20 @@ def commits_with_changes(history: History) -> list[Commit]:
     """Return the commits that the agent made with something new in them, its own or the user's, the newest first."""
     _, kinds = _own_commits(history)
     return [history.commits[oid] for oid, kind in kinds.items() if kind in ("new", "users")]
+
+
+def tips_of_work(history: History) -> tuple[str, ...]:
+    """Return the commits of HEAD and of branches that have all of the agent's work, and guard's rescues of it."""
+    _, kinds = _own_commits(history)
+    left = {oid for oid, kind in kinds.items() if kind in ("new", "rescued")}
+    tips, ends = [], [history.head, *dict.fromkeys(history.names.values())]
+    reach = {oid: reachable_from([oid], history.commits) for oid in ends if oid is not None}
+    # HEAD first, then what has most, so that of branches that build on each other the last one is taken.
+    for oid in sorted(reach, key=lambda oid: (oid != history.head, -len(reach[oid] & left))):
+        if reach[oid] & left:
+            tips.append(oid)
+            left -= reach[oid]
+    return tuple(tips)
 
 
 def _own_commits(history: History) -> tuple[set[str], dict[str, "_Kind"]]:
@@ -153,6 +172,8 @@ def _kind(commit: Commit, history: History, before: frozenset[str]) -> _Kind:
         return "new" if commit.oid in history.resolving else "merge"
     if commit.tree in _parent_trees(commit, history):
         return "empty"
+    if commit.oid in history.repeating:
+        return "copy"
     return "new" if before.isdisjoint(_patch_ids(history, [commit.oid])) else "copy"
 
 

@@ -76,6 +76,8 @@ class History:
     """The changes of those commits that have to be compared."""
     resolving: frozenset[str] = frozenset()
     """Merges that differ from all of their parents at the same place, as after a conflict."""
+    repeating: frozenset[str] = frozenset()
+    """New commits that have nothing in them but what commits of others brought, which are not in their history."""
     users: frozenset[str] = frozenset()
     """New commits in which every changed path has the content that the user had left there before the iteration."""
     users_trees: frozenset[str] = frozenset()
@@ -117,6 +119,13 @@ def foreign_commits(history: History) -> set[str]:
     foreign |= reachable_from(tags, history.commits) - reachable_from(others, history.commits)
     foreign |= reachable_from(history.beside, history.commits) - _on_own_branches(history)
     return (foreign | history.strange) - history.made_here
+
+
+def foreign_tips(history: History, tip: str, foreign: Container[str]) -> tuple[str, ...]:
+    """Return the newest commits of others in the history of a commit, those that no other of them contains."""
+    held = {oid for oid in reachable_from([tip], history.commits) if oid in foreign}
+    parents = {parent for oid in held for parent in history.commits[oid].parents}
+    return tuple(oid for oid in history.commits if oid in held and oid not in parents)
 
 
 def _on_own_branches(history: History) -> set[str]:

@@ -57,33 +57,40 @@ def _answer(
 ) -> str:
     from guard.core.hooks.payload import parse_call
     from guard.hooks.agent.payload import read_payload
-    from guard.hooks.ingest import ingest_hooks
 
     call = parse_call(read_payload(agent, event, data, environ))
     _note_lost_folder(call, environ)
     guard = _invocation(call, environ)
-    limits, begins = guard.users_config.settings.hooks, call.kind == "session_started"
-    watchdog.set_limit(limits.baseline_seconds if begins else limits.time_limit_seconds)
-    if not _is_in_repository(guard, call):
-        return NOTHING
     from guard.snapshots.last_resort import save_before_abort
 
+    def has_worked() -> bool:
+        return call.kind == "stopping" and _is_guarded(guard)
+
+    with save_before_abort(guard, whatever=has_worked):
+        return _decide(guard, call, watchdog)
+
+
+def _decide(guard: "Invocation", call: "HookCall", watchdog: Watchdog) -> str:
+    from guard.hooks.ingest import ingest_hooks
+
+    if not _is_in_repository(guard, call):
+        return NOTHING
+    limits, begins = guard.users_config.settings.hooks, call.kind == "session_started"
+    watchdog.set_limit(limits.baseline_seconds if begins else limits.time_limit_seconds)
     ingest_hooks(guard)
     if begins:
         from guard.hooks.agent.session_start import record_session_start
 
-        with save_before_abort(guard):
-            record_session_start(guard, call)
+        record_session_start(guard, call)
         return NOTHING
     from guard.hooks.agent.stop import decide_stop
 
-    with save_before_abort(guard):
-        decision = decide_stop(guard, call, watchdog.seconds_left)
+    decision = decide_stop(guard, call, watchdog.seconds_left)
     if decision is None:
         return NOTHING
     if decision.decision == "blocked":
-        return render_block(agent, decision.text)
-    return render_message(agent, decision.message)
+        return render_block(call.agent, decision.text)
+    return render_message(call.agent, decision.message)
 
 
 def _note_lost_folder(call: "HookCall", environ: Mapping[str, str]) -> None:
@@ -130,6 +137,16 @@ def _is_in_repository(guard: "Invocation", call: "HookCall") -> bool:
             folder = os.path.dirname(folder)
         raise
     return True
+
+
+def _is_guarded(guard: "Invocation") -> bool:
+    """Tell whether guard has recorded anything about the work tree; where it cannot tell, it has."""
+    from guard.errors import GuardError, RepositoryProblem
+
+    try:
+        return os.path.lexists(guard.workspace.path)
+    except GuardError as error:
+        return not isinstance(error, RepositoryProblem)
 
 
 def _let_go(

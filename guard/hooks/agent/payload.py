@@ -47,7 +47,7 @@ _COMMANDS, _PATHS = (
 _TESTS = (
     *("test", "spec", "check", "jest", "mocha", "ava", "jasmine", "karma", "tox", "nox", "phpunit"),
     *("pest", "ginkgo", "nose", "behave", "trial", "bats", "busted", "cypress", "coverage", "mvn"),
-    *("gradle", "tst"),
+    *("gradle", "tst", "llvm-cov"),
 )
 _MOST_HEAD, _MOST_TAIL, _MOST_PARTS, _MOST_DEPTH = 1000, 4000, 20, 4
 _MOST_DOCUMENT = 60_000
@@ -63,7 +63,12 @@ def event_kind(agent: str, event: str) -> str | None:
 
 def read_payload(agent: str, event: str, data: bytes, environ: "Mapping[str, str]") -> Document:
     """Return every field of a HookCall for a known event, as JSON values."""
-    fields = _document(data)
+    return make_payload(agent, event, read_fields(data), environ)
+
+
+def make_payload(
+    agent: str, event: str, fields: Document, environ: "Mapping[str, str]"
+) -> Document:
     tasks, unclear = _tasks(fields.get("background_tasks"))
     return {
         "schema": "guard/heard/1",
@@ -118,7 +123,8 @@ def moment_fields() -> Document:
     }
 
 
-def _document(data: bytes) -> Document:
+def read_fields(data: bytes) -> Document:
+    """Return the document that a hook was given; an empty one if it cannot be read."""
     if len(data) > MOST_BYTES:
         return {}
     value = plain_json.parse(data.removeprefix(_BOM).decode("utf-8", "replace"))

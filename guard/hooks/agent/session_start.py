@@ -6,6 +6,7 @@ from guard.context.ids import new_id
 from guard.context.invocation import Invocation
 from guard.core.base.moment import Moment
 from guard.core.base.text import shorten, utf8_text
+from guard.core.hooks.event_kinds import MARK
 from guard.core.hooks.events import HookSessionStarted
 from guard.core.hooks.payload import HookCall
 from guard.core.hooks.session_start import has_begun_iteration, is_new_session, session_end
@@ -16,7 +17,6 @@ from guard.hooks.ancestors import calling_agent, has_ended
 from guard.hooks.watchdog import TimeIsUp
 from guard.iteration.begin import begin
 from guard.iteration.current import note_session
-from guard.iteration.process_watch import MARK
 
 _MOST_DETAIL = 400
 
@@ -50,7 +50,7 @@ def _begin_iteration(
         opened = run.open_iteration if run is not None else None
         return session_end(opened, hooks, at, gone=opened is not None and has_ended(opened.process))
 
-    def refuse(run: Run | None) -> None:
+    def refuse(_guard: Invocation, run: Run | None) -> None:
         if run is not None and run.open_iteration is not None and find_end(run) is None:
             raise Refused(f"iteration {run.open_iteration.number} of run {run.run} is open")
 

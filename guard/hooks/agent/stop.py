@@ -11,6 +11,7 @@ from guard.core.base.moment import Moment
 from guard.core.base.paths import unspell
 from guard.core.base.text import utf8_text
 from guard.core.hooks.events import StopDecided
+from guard.core.hooks.messages import OpenWork, Refutation
 from guard.core.hooks.payload import HookCall
 from guard.core.hooks.state import HOOKS, Absence, HookSession, HooksState
 from guard.core.hooks.stop import (
@@ -24,15 +25,19 @@ from guard.core.hooks.stop import (
 )
 from guard.core.iteration.run import RUN, Run
 from guard.core.log.events import BaseEvent
+from guard.core.prove.known_proof import proof_of_commit
+from guard.core.prove.proofs import PROOFS
+from guard.core.prove.settings import ProveSettings
 from guard.core.rescue.secrets import has_new_sensitive_name
 from guard.core.team.count import TeamTerms, completion_event
 from guard.core.team.state import Scope
 from guard.git.reader import RepositoryReader
+from guard.git.refs import read_head
 from guard.hooks.agent.ingest import session_scope, team_events
 from guard.hooks.ancestors import has_ended
 from guard.iteration import baseline as baselines
 from guard.iteration.attribution import Away, left_by_iteration, shared_with_user
-from guard.iteration.current import CheckTerms, current_iteration, last_check
+from guard.iteration.current import CheckTerms, Iteration, current_iteration, last_check
 from guard.store import Change
 
 _MOST_DETAIL = 512
@@ -70,10 +75,17 @@ def _add_open_work(
         # The agent CLI waits anyway: git need not be asked.
         return replace(facts, waits=waits)
     hooks = guard.store.view(HOOKS, guard.worktree_key)
-    found = _left_by_session(guard, call, hooks, max(0.1, seconds_left()))
-    files, secret = found if found is not None else (None, ())
+    left = _left_by_session(guard, call, hooks, max(0.1, seconds_left()))
     unlisted = unlisted_members(call, members)
-    return replace(facts, members=unlisted, files=files, for_secrets=secret)
+    if left is None:
+        return replace(facts, members=unlisted, files=None)
+    return replace(
+        facts,
+        members=unlisted,
+        files=left.files,
+        for_secrets=left.for_secrets,
+        refutation=left.refutation,
+    )
 
 
 def _record_listed_helpers(guard: Invocation, call: HookCall) -> None:
@@ -135,8 +147,8 @@ def _completion_events(
 
 def _left_by_session(
     guard: Invocation, call: HookCall, hooks: HooksState | None, seconds: float
-) -> tuple[tuple[str, ...], tuple[str, ...]] | None:
-    """Return the files that the session would leave uncommitted, and those that are to stay so; None if no baseline can tell.
+) -> OpenWork | None:
+    """Return what the session would leave uncommitted, or committed and refuted; None if no baseline can tell.
 
     Each question to git may take `seconds`.
     """
@@ -147,7 +159,7 @@ def _left_by_session(
     if not _has_baseline(guard.store.view(RUN, key), call, hooks, known):
         return None
     iteration = current_iteration(guard, CheckTerms())
-    settings = guard.settings(iteration.frozen)
+    settings = guard.settings(iteration.frozen, trusted=iteration.trusted_commits)
     limit = min(settings.completion_check.git_timeout_seconds, seconds)
     last = last_check(guard, iteration)
     has_absences = known is not None and not is_clock_set_back(known, guard.clock.moment())
@@ -163,7 +175,24 @@ def _left_by_session(
     # A rescue would hold a file back for its name, so the agent is not asked to commit it.
     own = [file.path for file in left if file.path not in shared]
     secret = [path for path in own if has_new_sensitive_name(unspell(path), allowed)]
-    return tuple(path for path in own if path not in secret), tuple(secret)
+    files = tuple(path for path in own if path not in secret)
+    found = None if files else _refutation(guard, git, iteration, settings.prove)
+    return OpenWork(files=files, for_secrets=tuple(secret), refutation=found)
+
+
+def _refutation(
+    guard: Invocation, git: RepositoryReader, iteration: Iteration, settings: ProveSettings
+) -> Refutation | None:
+    """Return the recorded proof that refutes HEAD, if the session made that commit; nothing is run."""
+    proofs = guard.store.view(PROOFS, guard.worktree_key)
+    head = read_head(git) if proofs is not None else None
+    if head is None or head == iteration.baseline.head:
+        return None
+    proof = proof_of_commit(proofs, head, settings)
+    if proof is None or proof.result != "refuted":
+        return None
+    weakened = (*proof.weakened, *proof.rewritten)
+    return Refutation(head, proof.detail, proof.new_failures, weakened)
 
 
 def _has_baseline(

@@ -7,7 +7,7 @@ process: the same process calls `post-commit`, unless the commit skipped its che
 import os
 import time
 
-from guard.core.hooks.event_kinds import CHECKED_FIRST
+from guard.core.hooks.event_kinds import CHECKED_FIRST, MARK
 from guard.hooks import spool
 from guard.hooks.agent.payload import Document, moment_fields
 from guard.hooks.ancestors import calling_git
@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 FOLDER = "commits.d"
-MARK = "GUARD_ITERATION"
 PASSED = "passed-"
 SEEN = "pre-commit.seen"
 """Its time is when `pre-commit` was last called here: only where it is called can a commit be made past it."""

@@ -8,8 +8,9 @@ Most commits are made outside of every iteration: plain files tell that before t
 import os
 from contextlib import suppress
 
+from guard.core.hooks.event_kinds import MARK
 from guard.hooks.faults import state_home
-from guard.hooks.git.note import MARK, has_passed_checks, locate
+from guard.hooks.git.note import has_passed_checks, locate
 from guard.hooks.git.secrets import list_staged, refuse_secrets
 from guard.hooks.git.work_tree import open_work_tree
 from guard.hooks.spool import find_root, find_workspace

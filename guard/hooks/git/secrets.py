@@ -7,6 +7,7 @@ import os
 import sys
 import time
 
+from guard.core.hooks.event_kinds import MARK
 from guard.core.rescue.secrets import (
     SENSITIVE_NAME,
     Hit,
@@ -16,7 +17,7 @@ from guard.core.rescue.secrets import (
     find_secrets,
     has_sensitive_name,
 )
-from guard.hooks.git.note import MARK, locate
+from guard.hooks.git.note import locate
 from guard.hooks.git.work_tree import ask_git
 
 TYPE_CHECKING = False
@@ -152,13 +153,13 @@ def is_iteration_running(guard: "Invocation") -> bool:
 
 
 def _is_open(guard: "Invocation", run: "Run") -> bool:
-    from guard.system.process_identity import is_alive
+    from guard.context.lease import is_running
 
     opened = run.open_iteration
     if opened is None:
         return False
     if opened.supervisor is not None:
-        return is_alive(opened.supervisor.pid, opened.supervisor.start)
+        return is_running(opened.supervisor, guard.store)
     return (guard.clock.now() - opened.started_at).total_seconds() < _HAND_BEGUN_SECONDS
 
 

@@ -6,15 +6,16 @@ A commit waits for its hooks, so this loads next to nothing, and starts git only
 import os
 import time
 
-from guard.system.programs import find_program, own_environment
+from guard.system.programs import close_folders, find_program, own_environment
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
 
 _MOST_BYTES = 4096
 _READ = os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK
 _LENGTHS = (40, 64)
+_MOST_WORK_TREES = 1000
 _GIT_SECONDS = 20.0
 _CHUNK = 65536
 _SAFELY = {"GIT_ALLOW_PROTOCOL": "", "GIT_NO_LAZY_FETCH": "1", "GIT_OPTIONAL_LOCKS": "0"}
@@ -72,6 +73,32 @@ def open_work_tree(environ: "Mapping[str, str]", root: str) -> HookWorkTree | No
     return HookWorkTree(root, git_dir) if os.path.isdir(git_dir) else None
 
 
+def _close_work_trees() -> None:
+    """Find no program in any work tree of the repository around the current folder."""
+    folder = os.getcwd()
+    while not os.path.lexists(os.path.join(folder, ".git")):
+        if folder == os.sep:
+            return
+        folder = os.path.dirname(folder)
+    close_folders(folder, *_other_places(open_work_tree({}, folder)))
+
+
+def _other_places(tree: HookWorkTree | None) -> "Iterator[str]":
+    # The agent can name any folder as a git directory or a work tree: it has to look like one, and to agree.
+    if tree is None or not os.path.isfile(os.path.join(tree.common_dir, "HEAD")):
+        return
+    yield from (tree.git_dir, tree.common_dir)
+    if os.path.basename(tree.common_dir) == ".git":
+        yield os.path.dirname(tree.common_dir)
+    entries = os.path.join(tree.common_dir, "worktrees")
+    names = os.listdir(entries) if os.path.isdir(entries) else []
+    for name in names[:_MOST_WORK_TREES]:
+        root = os.path.dirname(_read_line(os.path.join(entries, name, "gitdir")))
+        linked = open_work_tree({}, root) if os.path.isabs(root) else None
+        if linked is not None and linked.git_dir == os.path.realpath(os.path.join(entries, name)):
+            yield root
+
+
 def is_oid(text: str) -> bool:
     return len(text) in _LENGTHS and not text.strip("0123456789abcdef")
 
@@ -81,6 +108,10 @@ def ask_git(environ: "Mapping[str, str]", *words: str, stdin: bytes = b"") -> by
 
     The variables that git gives its hooks stay set, so that the index is the one that is about to be committed.
     """
+    try:
+        _close_work_trees()
+    except OSError:
+        return None
     program = find_program("git", environ)
     if program is None:
         return None

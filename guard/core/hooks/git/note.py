@@ -5,7 +5,8 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from guard.core.base.fields import BootSeconds, Count, Frozen, Line, Oid, is_id
+from guard.core.base.fields import BootSeconds, Count, Frozen, Line, Oid
+from guard.core.base.text import is_id
 from guard.core.hooks.git.events import How, Rewrite
 from guard.core.iteration.run import Run
 
