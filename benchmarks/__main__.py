@@ -1,6 +1,7 @@
 """`python -m benchmarks [NAME…] [--write]`: print the figures; with --write, also into RESULTS.md.
 
-`verdicts` takes `--sessions N` and `--seed S`; `activity` takes `--seed S`.
+`verdicts` takes `--sessions N` and `--seed S`; `activity` and `plan` take `--seed S`; `proof` takes
+`--most N`, and plays only so many cases of each runner.
 """
 
 import sys
@@ -13,7 +14,20 @@ from benchmarks.measure import Row, machine, progress, table
 
 NAMES = (
     *("startup", "hook", "appends", "contention", "growth", "replay", "coordinator"),
-    *("snapshots", "states", "secrets", "claims", "gate", "status", "verdicts", "activity"),
+    *(
+        "snapshots",
+        "states",
+        "secrets",
+        "claims",
+        "gate",
+        "status",
+        "verdicts",
+        "activity",
+        "proof",
+        "proof_cost",
+        "plan",
+        "report",
+    ),
 )
 RESULTS = Path(__file__).with_name("RESULTS.md")
 
@@ -40,12 +54,18 @@ def _told(words: list[str]) -> Namespace:
     parser.add_argument("names", nargs="*", metavar="NAME", help=f"one of {', '.join(NAMES)}")
     parser.add_argument("--write", action="store_true", help="also into RESULTS.md")
     parser.add_argument("--sessions", type=int, help="how many sessions `verdicts` makes up")
+    parser.add_argument("--most", type=int, help="how many cases of each runner `proof` plays")
     parser.add_argument("--seed", type=int, help="and from which seed")
     return parser.parse_args(words)
 
 
 def _measured(name: str, told: Namespace) -> Iterable[Row]:
-    taken = {"verdicts": ("sessions", "seed"), "activity": ("seed",)}.get(name, ())
+    taken = {
+        "verdicts": ("sessions", "seed"),
+        "activity": ("seed",),
+        "proof": ("most",),
+        "plan": ("seed",),
+    }.get(name, ())
     options = {option: getattr(told, option) for option in taken}
     given = {option: value for option, value in options.items() if value is not None}
     measured: Iterable[Row] = import_module(f"benchmarks.{name}").rows(**given)

@@ -1,24 +1,43 @@
 """The states of a repository that the tests build: what a naive commit loses in them, and beside it what a snapshot does."""
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+import shutil
+import subprocess
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from itertools import product
 from pathlib import Path
 from typing import NamedTuple
 
 from benchmarks.measure import Row, none_of, scratch
+from guard.errors import RepositoryProblem
 from guard.git.locate import find_repository
+from guard.git.reader import RepositoryReader
+from guard.git.refs import baseline_ref, pin
+from guard.git.run import TIME_LIMIT_SECONDS
 from guard.rescue import rescue
 from guard.rescue.order import Orders
 from guard.snapshots.project import Site
 from guard.snapshots.take import take_and_prune
 from tests.rescue.states import STATES, State, start
 from tests.rescue.states_links import LINKS
-from tests.rescue.states_start import identify
+from tests.rescue.states_start import dirty, identify, set_aside
 from tests.support import TIME_LIMIT, git
 from tests.support.losses import Loss, Work, lost_by_snapshot, naive_commit, work_in
-from tests.support.planted_links import imprint
-from tests.support.rescues import BY_HAND, NOW
+from tests.support.planted_links import (
+    KINDS,
+    LINK_TO_OWN,
+    LINKED_PLACES,
+    OTHER_PLACES,
+    PLACES,
+    begin,
+    imprint,
+    is_planted,
+    outside,
+    plant,
+)
+from tests.support.rescues import BY_HAND, NOW, contents
 
 Both = tuple[Loss, Loss]
 
@@ -37,6 +56,19 @@ def rows() -> Iterator[Row]:
         f"states with links below .git in which a rescue writes outside, of {len(LINKS)}",
         sum(map(_writes_outside, LINKS.values())),
         "a naive commit follows the links",
+    )
+    tried = [one for scene in _SCENES for one in _tried(*scene)]
+    yield none_of(
+        f"things planted below .git through which guard writes outside, of {len(tried)}",
+        sum(one.wrote for one in tried),
+        "links, hard links, pipes, sockets and devices at every place that git writes or reads",
+        below="\n".join(f"- {one.what}: wrote outside" for one in tried if one.wrote),
+    )
+    yield none_of(
+        f"things planted below .git with which a snapshot loses work, of {len(tried)}",
+        sum(one.lost for one in tried),
+        f"contents lost; the slowest took {max(one.seconds for one in tried):.1f} s",
+        below="\n".join(f"- {one.what}: {one.lost} lost" for one in tried if one.lost),
     )
 
 
@@ -77,6 +109,74 @@ def _writes_outside(state: State) -> bool:
         before = imprint(outside)
         rescue(site, Orders("r1", 2, state.branch, left), NOW)
         return imprint(outside) != before
+
+
+class _Trial(NamedTuple):
+    """What a baseline, a snapshot and a rescue did with one thing planted below the git directory."""
+
+    what: str
+    wrote: bool
+    """Whether anything outside of the repository changed."""
+    lost: int
+    """How many contents the snapshot does not have."""
+    seconds: float
+
+
+def _linked_work_tree(root: Path) -> Path:
+    primary = set_aside(root, "primary")
+    git(primary, "worktree", "add", "-q", "-b", "side", os.fspath(root))
+    return primary / ".git"
+
+
+def _own_git_dir(root: Path) -> Path:
+    return root / ".git"
+
+
+_FEW_KINDS = ("link to a folder", LINK_TO_OWN, "pipe", "socket", "link to a device", "second name")
+_SCENES = (
+    (_own_git_dir, [*product(PLACES, KINDS), *product(OTHER_PLACES, _FEW_KINDS)], "main"),
+    (_linked_work_tree, [*product((*LINKED_PLACES, *PLACES), _FEW_KINDS)], "side"),
+)
+
+
+def _tried(
+    make: Callable[[Path], Path], cells: Sequence[tuple[str, str]], branch: str
+) -> Iterator[_Trial]:
+    with scratch() as folder, _surroundings(folder):
+        root = folder / "project"
+        git(folder, "init", "-q", "-b", "main", "project")
+        identify(root)
+        begin(root)
+        git_dir = make(root)
+        left = [os.fsencode(path) for path in dirty(root)]
+        work = work_in(root, contents(root))
+        subprocess.run(["cp", "-a", git_dir, folder / "saved.git"], check=True)
+        site = Site(
+            find_repository(root, lambda _: None),
+            folder / "workspace",
+            os.environ,
+            TIME_LIMIT_SECONDS,
+        )
+        for place, kind in cells:
+            if is_planted(place, kind):
+                site.workspace.mkdir(mode=0o700)
+                plant(git_dir, place, kind, outside(root))
+                yield _try(site, f"{branch}: {place}: {kind}", Orders("r1", 2, branch, left), work)
+                for name in ("workspace", "outside", "was_folder", git_dir):
+                    shutil.rmtree(folder / name, ignore_errors=True)
+                subprocess.run(["cp", "-a", folder / "saved.git", git_dir], check=True)
+
+
+def _try(site: Site, what: str, orders: Orders, work: Work) -> _Trial:
+    beside = outside(site.repository.root)
+    before, begun = imprint(beside), time.monotonic()
+    with suppress(RepositoryProblem):
+        reader = RepositoryReader(site.repository, os.environ)
+        pin(reader, baseline_ref("w"), [reader.ask("rev-parse", "HEAD").decode().strip()], NOW, "x")
+    rescue(site, orders, NOW)
+    seconds = time.monotonic() - begun
+    lost = lost_by_snapshot(work, site.workspace / "shadow.git")
+    return _Trial(what, imprint(beside) != before, lost, seconds)
 
 
 @contextmanager

@@ -59,7 +59,7 @@ def _settings() -> str:
         "|---|---|---|---|---|",
     ]
     for knob in knobs():
-        trusted = "ignored, with a warning" if knob.user_only else "yes"
+        trusted = "only if you trust the file" if knob.user_only else "yes"
         default = json.dumps(knob.default)
         lines.append(
             f"| `{knob.key}` | `{default}` | `{knob.variable}` | {trusted} | {knob.description} |"

@@ -15,6 +15,7 @@ from hypothesis import HealthCheck, settings
 
 from guard.store.file_store import FileStore
 from tests.support import PATIENT, git
+from tests.support.postgres import PostgresServer, find_programs, postgres_server
 from tests.support.tmux_server import TmuxServer, tmux_server
 from tests.support.victims import Victims
 
@@ -57,7 +58,9 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     folder = tmp_path / "home"
     folder.mkdir()
     for name in list(os.environ):
-        if name not in _KEPT and not name.startswith(("PYTEST_", "COV_", "HYPOTHESIS_")):
+        # The options of this run are not those of the test runners that tests start.
+        is_own = name.startswith(("PYTEST_", "COV_", "HYPOTHESIS_")) and name != "PYTEST_ADDOPTS"
+        if name not in _KEPT and not is_own:
             monkeypatch.delenv(name)
     for name, value in {
         "HOME": str(folder),
@@ -153,3 +156,21 @@ def victims() -> Iterator[Victims]:
 def store(workspace: Path) -> FileStore:
     """A store in an empty workspace."""
     return FileStore(workspace)
+
+
+@pytest.fixture(scope="session")
+def postgres() -> Iterator[PostgresServer]:
+    """A PostgreSQL server that the tests of one process share."""
+    programs = find_programs()
+    if programs is None:
+        if os.environ.get("GUARD_TESTS_REQUIRE_POSTGRES"):
+            pytest.fail("PostgreSQL is not installed")
+        pytest.skip("PostgreSQL is not installed (apt-get install postgresql)")
+    with postgres_server(programs) as server:
+        yield server
+
+
+@pytest.fixture
+def dsn(postgres: PostgresServer) -> str:
+    """The address of a database of the test's own."""
+    return postgres.new_database(f"test_{next(_NUMBERS)}")

@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -9,6 +10,9 @@ from benchmarks.__main__ import NAMES
 from benchmarks.coordinator import rows as coordinator_rows
 from benchmarks.hook import rows as hook_rows
 from benchmarks.measure import at_least, at_most, table
+from benchmarks.proof import HONEST, TAMPERED, Outcome, matrix
+from benchmarks.proof_cases.case import apply
+from benchmarks.proof_cost import rows as proof_cost_rows
 from benchmarks.secrets import rows
 from benchmarks.snapshots import rows as snapshot_rows
 from benchmarks.startup import rows as startup_rows
@@ -18,13 +22,35 @@ from tests.support import ROOT
 pytestmark = pytest.mark.long
 
 
-@pytest.mark.parametrize("words", ["claims", "verdicts --sessions 60"])
+@pytest.mark.parametrize("words", ["claims", "verdicts --sessions 60", "proof --most 1"])
 def test_a_benchmark_prints_a_table(words: str) -> None:
     assert words.split()[0] in NAMES
     command = [sys.executable, "-m", "benchmarks", *words.split()]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     assert "| what | target | measured | reached | detail |" in done.stdout
+
+
+def test_each_history_of_the_proof_benchmark_can_be_made(tmp_path: Path) -> None:
+    failed = []
+    for number, (name, case) in enumerate([*TAMPERED.items(), *HONEST.items()]):
+        project = tmp_path / str(number)
+        try:
+            for change in (case.project.files, case.project.outside, *case.changes):
+                apply(change, project)
+        except (OSError, ValueError) as error:
+            failed.append(f"{name}: {error}")
+    assert failed == []
+
+
+def test_a_proof_is_measured_beside_its_command_and_a_checkout_beside_git() -> None:
+    measured = [row.what for row in proof_cost_rows(files=150, rounds=1, run_seconds=0.1)]
+    assert measured == [
+        "a proof beside one run of its command, no test changed",
+        "a proof beside one run of its command, tests changed",
+        "a checkout of 150 files beside `git worktree add`, the first time",
+        "a checkout of 150 files beside `git worktree add`, for the next commit",
+    ]
 
 
 def test_whole_processes_are_measured_beside_others() -> None:
@@ -83,3 +109,20 @@ def test_the_coordinator_is_measured_beside_json() -> None:
     assert folded.what == "300 events of the coordinator beside json.loads"
     assert folded.value > 0
     assert ticked.value > 0
+
+
+def test_the_sets_of_proof_are_large_and_reach_every_runner() -> None:
+    assert len(TAMPERED) >= 150
+    assert len(HONEST) >= 80
+    for cases in (TAMPERED, HONEST):
+        runners = {case.project.runner for case in cases.values()}
+        assert runners == {"pytest", "unittest", "node"}
+        assert all(name.startswith(f"{case.project.runner}: ") for name, case in cases.items())
+
+
+def test_a_case_that_is_judged_wrong_is_named() -> None:
+    wrong = Outcome("pytest: a way", "proven", "green", "", counts=True, exits=True)
+    right = Outcome("node: a change", "proven", "green", "", counts=True, exits=False)
+    text = matrix([wrong], [right])
+    assert "| broken | 1 | 0 | 0 | 0 | 1 | 1 |" in text
+    assert "| honest | 1 | 0 | 0 | 0 | 1 | 0 |" in text

@@ -23,8 +23,11 @@ from tests.support import ROOT, TIME_LIMIT, commit, git, run, write
 
 PAGE = (ROOT / "docs" / "reference" / "python.md").read_text()
 EXAMPLES = [
-    text for text in re.findall(r"```python\n(.*?)```", PAGE, re.S) if "spawn_agent" not in text
+    text
+    for text in re.findall(r"```python\n(.*?)```", PAGE, re.S)
+    if not any(name in text for name in ("spawn_agent", "import plan_"))
 ]
+"""Those that need neither a tmux session nor a plan; tests/plan has the functions of plans."""
 ANSWER = {
     "status": "complete",
     "message": "all done",
@@ -110,10 +113,17 @@ def test_a_probe_without_an_answer_is_the_status_error(begun: Path, tmp_path: Pa
     assert set(ANSWER) <= set(status)
 
 
+def test_a_probe_of_no_known_session_is_the_status_error(begun: Path) -> None:
+    status = probe_session_status(begun)
+    assert (status["status"], status["failure"]) == ("error", "no_session")
+    assert set(ANSWER) <= set(status)
+
+
 def test_a_rescue_says_whether_nothing_is_left(begun: Path) -> None:
     write(begun / "work.py", "print()\n")
     assert run_commit_rescue(begun, "login") is True
     assert git(begun, "status", "--porcelain") == ""
+    assert get_new_commits_count(begun) == 1, "the agent's work, committed by guard"
     write(begun / ".env", "PASSWORD=correct-horse-battery\n")
     assert run_commit_rescue(begun) is False, "a secret is held back"
 
@@ -158,7 +168,7 @@ def test_warnings_and_progress_go_to_the_logger(
     write(begun / "work.py", "print()\n")
     settings = {"rescue.command": "no-such-program", "completion_check.max_probes": 1}
     guard.check(probe=False, settings=settings)
-    assert any("no-such-program" in record.message for record in caplog.records)
+    assert sum("no-such-program" in record.message for record in caplog.records) == 1
     assert {record.name for record in caplog.records} == {"guard"}
     assert capfd.readouterr().err == ""
 

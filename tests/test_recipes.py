@@ -128,9 +128,9 @@ PAGE = (ROOT / "docs" / "guide" / "github.md").read_text()
 WORKFLOWS = re.findall(r"```yaml\n(.*?)```", PAGE, re.DOTALL)
 
 
-def test_the_docs_show_four_workflows() -> None:
+def test_the_docs_show_five_workflows() -> None:
     names = [yaml.safe_load(text)["name"] for text in WORKFLOWS]
-    assert names == ["agent", "loop", "nightly", "fleet"]
+    assert names == ["agent", "loop", "nightly", "fleet", "proven"]
 
 
 def test_every_workflow_is_valid_and_safe(tmp_path: Path) -> None:

@@ -38,6 +38,10 @@ def test_it_carries_schemas_hooks_and_type_marker(wheel: Path) -> None:
     for folder in ("schemas", "hooks"):
         files = [path for path in (ROOT / folder).rglob("*") if path.is_file()]
         assert {f"guard/_data/{path.relative_to(ROOT).as_posix()}" for path in files} <= names
+    folders = ("report/templates", "dashboard/templates", "dashboard/static")
+    templates = [path for folder in folders for path in (ROOT / "guard" / folder).rglob("*.*")]
+    assert "guard/dashboard/static/htmx.LICENSE.txt" in names
+    assert {path.relative_to(ROOT).as_posix() for path in templates if path.is_file()} <= names
     assert not [name for name in names if name.startswith(("tests/", "benchmarks/"))]
 
 

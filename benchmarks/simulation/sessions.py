@@ -61,6 +61,8 @@ class Session:
     can_ask: bool
     open_tasks: int | None
     ended_by_guard: Cutoff | None = None
+    asked: int = 0
+    """How often it was asked so far, by all checks together."""
 
 
 def always(*replies: Reply) -> Mind:

@@ -87,7 +87,8 @@ class SimulatedCheck(Check):
             self._rescue = None
 
     def _ask(self) -> ProbeResult:
-        reply = self._session.mind(self._world, len(self._probes))
+        reply = self._session.mind(self._world, self._session.asked)
+        self._session.asked += 1
         slow = reply == "timeout"
         self._world.advance(_PROBE_LIMIT_SECONDS if slow else self._random.uniform(1, 20))
         if isinstance(reply, Told):

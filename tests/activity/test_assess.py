@@ -14,7 +14,6 @@ from guard import (
     spawn_agent,
     update_agent_progress,
 )
-from guard.errors import Refused
 from tests.support import commit, write
 
 
@@ -42,9 +41,9 @@ def test_an_agent_that_has_ended_is_not_woken() -> None:
     assert should_send_resume("a1") == (False, "it has ended: completed")
 
 
-def test_an_unknown_agent_is_an_error() -> None:
-    with pytest.raises(Refused):
-        should_send_resume("nobody")
+def test_an_unknown_agent_may_get_a_prompt_and_the_reason_says_that_it_is_unknown() -> None:
+    send, why = should_send_resume("unknown")
+    assert (send, why) == (True, "there is no agent unknown: a prompt is allowed")
 
 
 def test_it_fails_open_and_says_so(repository: Path, workspace: Path, home: Path) -> None:

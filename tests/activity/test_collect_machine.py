@@ -6,13 +6,16 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Any, cast
 
 import pytest
 
 from guard.activity import collect_machine
 from guard.activity.subject import AgentSubject, Collect
 from guard.core.activity.assess import Signal
+from guard.core.activity.state import SentResume, WatchedAgent
 from guard.system.host import read_host
 from guard.system.process_identity import start_time
 from tests.activity.conftest import Look, agent
@@ -90,6 +93,28 @@ def test_output_in_a_tmux_session_is_a_sign(subject: Look) -> None:
         assert details(collect_machine.terminal, subject(agent=placed)) == ["session a1"]
         elsewhere = agent(host=None, tmux_identity=identity, tmux_session=None, tmux_socket=None)
         assert details(collect_machine.terminal, subject(agent=elsewhere)) == []
+
+
+@needs_tmux
+@pytest.mark.parametrize(("seconds", "counts"), [(1, False), (600, True)])
+def test_the_echo_of_a_prompt_in_a_terminal_is_no_sign(
+    subject: Look, seconds: float, counts: bool
+) -> None:
+    with tmux_server() as server:
+        _write_in(server, "a1")
+        identity = server.get("a1").identity
+        place = {"tmux_session": "a1", "tmux_socket": server.socket, "tmux_identity": identity}
+        sent = SentResume(
+            at=datetime.now(UTC) - timedelta(seconds=seconds),
+            incarnation=1,
+            way="tmux",
+            stall="0" * 64,
+            last_activity=None,
+            lookback_minutes=60,
+        )
+        watched = cast(Any, WatchedAgent).model_construct(resumes=(sent,))
+        looked = subject(agent=agent(host=read_host(), **place), watched=watched)
+        assert bool(details(collect_machine.terminal, looked)) is counts
 
 
 def _write_in(server: TmuxServer, name: str) -> None:

@@ -4,6 +4,7 @@ import json
 import os
 import signal
 import sys
+from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -13,7 +14,7 @@ from tests.agent_clis.limits import SUBSCRIPTION, exhausted
 from tests.agent_clis.status import QUESTION, status
 from tests.support import ROOT, Result, commit, git, run
 from tests.support.agent_clis import AgentCli, session_in
-from tests.support.model import Model, refuse, say
+from tests.support.model import Model, hang, refuse, say
 from tests.support.sessions import until
 
 _QUICK = ("--format", "json", "--max-probes", "2", "--probe-interval", "0.2")
@@ -108,6 +109,41 @@ def test_a_refused_key_needs_a_person(agent: AgentCli, model: Model) -> None:
     model.script("make the page", refuse(401, "authentication_error", "invalid x-api-key"))
     done = _iterate(agent)
     assert (done.code, done.json["status"]) == (14, "blocked"), done.err
+
+
+def test_a_session_whose_model_stops_answering_is_ended(agent: AgentCli, model: Model) -> None:
+    model.script("make the page", agent.shell("echo half > page.html"), hang(300))
+    model.script(QUESTION, status(agent, status="working", tasks_pending=["the page"]))
+    done = _iterate(agent, env={"GUARD_RUN__MAX_SILENCE_SECONDS": "20"})
+    assert done.code == 10, done.err
+    assert (done.json["status"], done.json["reason"]) == ("timeout", "hung")
+    assert done.json["snapshot"] is not None
+
+
+def test_a_question_needs_a_person_and_stands_in_the_verdict(agent: AgentCli, model: Model) -> None:
+    asked = "Which database shall the page use, PostgreSQL or SQLite? Please let me know."
+    model.script("make the page", say(f"I looked around. {asked}"))
+    done = _iterate(agent)
+    assert done.code == 14, done.err
+    assert (done.json["status"], done.json["reason"]) == ("blocked", "question")
+    assert "PostgreSQL or SQLite?" in done.json["detail"]
+
+
+def test_a_server_that_a_session_leaves_running_holds_nothing_up(
+    agent: AgentCli, model: Model, repository: Path, tmp_path: Path
+) -> None:
+    server = f"setsid {sys.executable} -m http.server --bind 127.0.0.1 0"
+    start = f"{server} >/dev/null 2>&1 </dev/null & echo $! > {tmp_path}/server"
+    model.script(
+        "make the page", agent.shell(f"{start}; echo page > page.html"), say("The page is made.")
+    )
+    model.script(QUESTION, status(agent))
+    done = _iterate(agent)
+    with suppress(ProcessLookupError):
+        os.kill(int((tmp_path / "server").read_text()), signal.SIGKILL)
+    assert done.code == 0, done.err
+    assert (done.json["reason"], done.json["probes"]) == ("rescued", 1)
+    assert git(repository, "status", "--porcelain") == ""
 
 
 def test_claude_killed_with_its_background_work_is_interrupted(

@@ -16,7 +16,7 @@ from guard.git.locate import find_repository
 from guard.git.reader import RepositoryReader
 from guard.git.run import GitTimedOut, limit_git, run_git
 from guard.system.clock import Deadline
-from tests.support import Result, commit, run, write
+from tests.support import Result, commit, git, run, write
 
 GIT = shutil.which("git")
 HANGS = "exec sleep 1000"
@@ -78,6 +78,21 @@ def test_a_git_that_hangs_at_one_question_leaves_the_work_saved(
     result = check(plant_git(tmp_path, "*' status '*"), 6)
     assert result.code == 4, result.err
     assert "the work tree is saved: guard restore" in result.err
+
+
+def test_a_git_that_hangs_while_it_moves_the_branch_ends_a_rescue_and_leaves_no_lock(
+    left_work: Path, tmp_path: Path
+) -> None:
+    head = git(left_work, "rev-parse", "HEAD")
+    begun = time.monotonic()
+    result = check(plant_git(tmp_path, "*' update-ref -m '*"), 60, 12, "rescue")
+    assert time.monotonic() - begun < 120
+    assert (result.code, "guard restore" in result.out) == (1, True), result
+    assert "update-ref failed: it did not end in its time" in result.out
+    assert git(left_work, "rev-parse", "HEAD") == head
+    assert not (left_work / ".git" / "index.lock").exists()
+    assert run("rescue").code == 0
+    assert git(left_work, "status", "--porcelain") == ""
 
 
 @pytest.mark.parametrize("word", ["fast-import", "cat-file"])

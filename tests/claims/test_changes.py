@@ -13,6 +13,7 @@ import pytest
 from guard.claims.changes import changes_since, read_ground, tracked_files
 from guard.core.agents.baseline import Ground
 from guard.core.claims.evidence import WorkSinceBaseline
+from guard.core.claims.runner_settings import RunnerSettings
 from guard.core.claims.substance import Substance
 from guard.errors import RepositoryProblem
 from guard.git import changed_paths
@@ -20,6 +21,7 @@ from guard.git.dirty import MOST_LISTED
 from guard.git.named_files import find_named
 from tests.support import commit, git, new_repository, write
 from tests.support.baselines import reader
+from tests.support.git_hooks import commit_without_trace
 
 Act = Callable[[Path], Any]
 HOUR = timedelta(hours=1)
@@ -241,6 +243,11 @@ def skips_a_test(project: Path) -> None:
         pytest.param(deletes_a_test, Substance(tests_removed=1), id="a-deleted-test"),
         pytest.param(skips_a_test, Substance(tests_skipped=1), id="a-skipped-test-uncommitted"),
         pytest.param(
+            lambda p: write(p / "pytest.ini", "[pytest]\naddopts = -k smoke\n"),
+            Substance(steering=RunnerSettings(disarmed=("pytest.ini",))),
+            id="a-config-that-git-does-not-know",
+        ),
+        pytest.param(
             lambda p: write(p / "new.py", "def f():\n    pass\n"),
             Substance(functions=1, stubs=1),
             id="a-stub-that-git-does-not-know",
@@ -281,6 +288,17 @@ def test_old_commits_that_are_pulled_are_not_the_agents(project: Path, tmp_path:
     git(project, "pull", "-q", "--ff-only", "origin", "main")
     commit(project, "own.txt")
     assert since(ground, project) == WorkSinceBaseline(frozenset({"own.txt"}), 1)
+
+
+def test_a_commit_that_a_hook_noted_is_the_agents(project: Path) -> None:
+    ground = began(project)
+    head = commit_without_trace(project, "own.txt")
+    moment = datetime.now(UTC) - timedelta(minutes=1)
+    unknown = changes_since(ground, moment, reader(project))
+    noted = changes_since(ground, moment, reader(project), noted=frozenset([head]))
+    assert (unknown.files, unknown.commits) == (frozenset(), 0)
+    assert unknown.uncounted == ("1 commit of others",)
+    assert (noted.files, noted.commits, noted.uncounted) == (frozenset(["own.txt"]), 1, ())
 
 
 def test_a_linked_work_tree_from_which_the_agent_reports(project: Path, tmp_path: Path) -> None:

@@ -6,7 +6,9 @@ import sys
 import time
 from pathlib import Path
 
-from tests.support import commit, run, write
+import pytest
+
+from tests.support import commit, git, run, write
 
 
 def _until_the_next_second() -> None:
@@ -15,14 +17,19 @@ def _until_the_next_second() -> None:
         time.sleep(0.02)
 
 
-def test_an_agent_that_commits_is_active_and_one_that_is_silent_is_not(repository: Path) -> None:
+def test_an_agent_that_commits_is_active_and_one_that_is_silent_is_not(
+    repository: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     commit(repository, "first.txt")
+    own = tmp_path / "own"
+    git(repository, "worktree", "add", "-q", str(own))
+    monkeypatch.chdir(own)
     assert run("agent", "spawn", "--task", "T1", "--agent", "a1").code == 0
     silent = run("activity", "a1", "--format", "json", "--lookback", "0.01")
     assert silent.code == 0, silent.err
     assert (silent.json["is_active"], silent.json["confidence"]) == (False, 0)
     _until_the_next_second()  # git keeps whole seconds: the commit shall be after the spawn in them too
-    commit(repository, "login.txt")
+    commit(own, "login.txt")
     words = ("agent", "update", "--task", "T1", "--agent", "a1", "--status", "working")
     assert run(*words, "--message", "The login form has its fields.").code == 0
     active = run("activity", "a1", "--format", "json")
@@ -33,6 +40,70 @@ def test_an_agent_that_commits_is_active_and_one_that_is_silent_is_not(repositor
     assert "a1 of T1 (working): active, last sign 0 min ago" in text
     assert "2 sources of tier 1 (TELEMETRY_EVENT, GIT_COMMIT): 0.9" in text
     assert "FILE_MODIFICATION (0.65)" in text
+
+
+def test_what_a_person_does_in_the_main_work_tree_is_no_sign_of_an_agent(repository: Path) -> None:
+    commit(repository, "first.txt")
+    assert run("agent", "spawn", "--task", "T1", "--agent", "a1").code == 0
+    _until_the_next_second()
+    commit(repository, "login.txt")
+    write(repository / "notes.txt", "mine\n")
+    write(repository / ".pytest_cache/v/cache/lastfailed", "{}")
+    found = run("activity", "a1", "--all-sources", "--format", "json").json
+    assert (found["is_active"], found["confidence"], found["signals"]) == (False, 0, [])
+    assert (found["level"], found["validation_passed"]) == ("NONE", False)
+
+
+def test_a_task_that_a_person_gives_out_is_no_sign_of_the_agent(repository: Path) -> None:
+    commit(repository, "first.txt")
+    write(repository / "plan.md", "- [ ] P1: Read the plan\n")
+    assert run("plan", "load", "plan.md").code == 0
+    assert run("plan", "dispatch", "P1", "--agent", "a1").code == 0
+    assert run("activity", "a1", "--format", "json").json["is_active"] is False
+
+
+def test_the_windows_of_the_tiers_and_the_threshold_are_settings(
+    repository: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("GUARD_NOW", "2026-01-31T12:00:00Z")
+    commit(repository, "first.txt")
+    words = ("--task", "T1", "--agent", "a1")
+    assert run("agent", "spawn", *words).code == 0
+    said = ("--status", "working", "--message", "The login form has its fields.")
+    assert run("agent", "update", *words, *said).code == 0
+    monkeypatch.setenv("GUARD_NOW", "2026-01-31T12:10:00Z")
+    asked = ("activity", "a1", "--format", "json")
+    assert run(*asked).json["is_active"] is True
+    for name, value in (("TIER1_WINDOW_SECONDS", "300"), ("MIN_CONFIDENCE_THRESHOLD", "0.8")):
+        env = {f"GUARD_ACTIVITY__{name}": value}
+        assert run(*asked, env=env).json["is_active"] is False, name
+
+
+def test_only_so_many_events_of_the_log_count(repository: Path) -> None:
+    commit(repository, "first.txt")
+    words = ("--task", "T1", "--agent", "a1")
+    assert run("agent", "spawn", *words).code == 0
+    for number in range(4):
+        said = ("--status", "working", "--message", f"Field {number} is there.")
+        assert run("agent", "update", *words, *said).code == 0
+    env = {"GUARD_ACTIVITY__MOST_EVENTS": "3"}
+    signals = run("activity", "a1", "--format", "json", env=env).json["signals"]
+    assert [one["source"] for one in signals] == ["TELEMETRY_EVENT"] * 3
+
+
+def test_each_sign_and_each_decision_is_told_with_more_words(repository: Path) -> None:
+    commit(repository, "first.txt")
+    words = ("--task", "T1", "--agent", "a1")
+    assert run("agent", "spawn", *words).code == 0
+    said = ("--status", "working", "--message", "The login form has its fields.")
+    assert run("agent", "update", *words, *said).code == 0
+    assert run("activity", "a1").err == ""
+    told = run("-v", "activity", "a1").err
+    assert "a1: looked back 60 min: the settings" in told
+    assert "a1: TELEMETRY_EVENT at " in told
+    told = run("-v", "resume", "a1", "--no-activity-check").err
+    assert "a1: its activity was not looked at" in told
+    assert "a1: 0 of 2 prompts were sent in this silence" in told
 
 
 def test_an_acknowledgement_is_no_activity(repository: Path) -> None:

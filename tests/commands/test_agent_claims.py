@@ -13,6 +13,7 @@ import pytest
 
 from guard.core.config.resolve import knobs
 from tests.support import NOW, TIME_LIMIT, Result, commit, git, run, write
+from tests.support.git_hooks import commit_without_trace
 
 IDS = ("--task", "T1", "--agent", "a1")
 NO_RUN = "Claims a run of tests, and none is recorded"
@@ -602,7 +603,7 @@ def test_a_project_file_cannot_turn_the_knobs_of_claims(
     assert "blocking: " in told.out
     assert told.err.splitlines() == [
         f"guard: warning: {repository / 'guard.toml'}: {knob.key} is ignored: "
-        "only the user's own config may set it"
+        "only the user's own config may set it, or a file that the user trusts"
         for knob in knobs()
         if knob.key.startswith("claims.")
     ]
@@ -659,9 +660,7 @@ def test_the_end_of_a_vanished_agent_is_validated_too(
     found = agent["completion_validation"]
     assert layer(found, "workspace_evidence")["modified_files"] == ["src/login.py"]
     assert layer(found, "type_specific")["files_ok"] is True
-    assert found["warnings"][0] == (
-        "Nobody claimed that the work is complete: the agent was found to have ended"
-    )
+    assert found["warnings"][0] == ("The agent ended without a claim that its work is complete")
     (event,) = events(workspace, "agent_claim_validated")
     assert (event["refused"], event["validation"]) == (False, found)
 
@@ -783,6 +782,20 @@ def test_what_the_check_counts_as_nothing_is_no_evidence(
     (why,) = [warning for warning in found["warnings"] if warning.startswith("Nothing is recorded")]
     assert words in why
     assert layer(found, "workspace_evidence")["commits_count"] == 0
+
+
+@pytest.mark.parametrize("hooked", [True, False], ids=["with the hook", "without"])
+def test_git_s_hook_tells_that_a_commit_was_made_here(
+    project: tuple[Path, Path], hooked: bool
+) -> None:
+    root = project[0]
+    if hooked:
+        assert run("install", "git", "--hook", "post-commit").code == 0
+    spawn("agent")
+    commit_without_trace(root, "src/login.py")
+    found = judged("Implemented the login form with 3 fields and verified each by hand.")
+    assert layer(found, "workspace_evidence")["commits_count"] == int(hooked)
+    assert (found["confidence"] < 0.5) is not hooked
 
 
 @pytest.mark.parametrize(

@@ -75,7 +75,7 @@ def test_the_start_of_an_iteration_is_one_change(repository: Path, workspace: Pa
     view = json.loads(
         (workspace / "worktrees.d" / first["worktree"] / "baseline.json").read_bytes()
     )
-    assert (view["schema"], view["baseline"]) == ("guard/baseline/1", second["baseline"])
+    assert (view["schema"], view["baseline"]) == ("guard/baseline/2", second["baseline"])
     assert list(validator("baseline").iter_errors(view)) == []
     assert run("verify").code == 0
     assert (

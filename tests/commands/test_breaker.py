@@ -51,7 +51,7 @@ def report(
 def stalled(times: int = 3, env: dict[str, str] | None = None) -> Any:
     """So many stalls, recorded as the command does it, without starting a process for each."""
     guard = Invocation(clock=make_clock(env or {}), environ={**os.environ, **(env or {})})
-    key = guard.workspace.worktree_key
+    key = guard.worktree_key
     assert key
     policy = guard.config.settings.breaker
     place = BreakerKey(key, guard.repository, policy, guard.clock, guard.environ)
@@ -59,7 +59,8 @@ def stalled(times: int = 3, env: dict[str, str] | None = None) -> Any:
         with guard.writable_store.change() as change:
             outcome = Outcome("timeout", "no_commits", head=place.head())
             state = breaker.record(change, place, outcome)
-    return breaker.report(state, breaker.permission_now(place, state)).model_dump(mode="json")
+    found = breaker.report(place, state, breaker.permission_now(guard.store, place, state))
+    return found.model_dump(mode="json")
 
 
 def view(workspace: Path) -> Path:
@@ -126,6 +127,28 @@ def test_a_failed_trial_doubles_the_cooldown_and_a_neutral_one_is_handed_back() 
     failed = stalled(1, env=after(40))
     assert (failed["state"], failed["cooldown_seconds"]) == ("open", 3600)
     assert failed["retry_at"] == "2026-01-31T13:40:00Z"
+
+
+def test_refuted_iterations_in_a_row_are_shown_with_their_limit(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def refuted(*words: str) -> tuple[str, Any]:
+        assert run("breaker", *words, env=after(0)).code == 0
+        found = report("show", env=after(0))
+        lines = run("breaker", "show", env=after(0)).out.splitlines()
+        return lines[2], (found["refuted_streak"], found["refuted_limit"])
+
+    end = "the breaker opens at 5 (breaker.refuted_limit)"
+    record = ("record", "--status", "refuted", "--reason", "new_failures")
+    assert refuted("allow") == (f"refuted: no iteration in a row; {end}", (0, 5))
+    assert refuted(*record) == (f"refuted: 1 iteration in a row; {end}", (1, 5))
+    assert refuted(*record) == (f"refuted: 2 iterations in a row; {end}", (2, 5))
+    assert f"refuted: 2 iterations in a row; {end}" in run("breaker", "allow", env=after(0)).out
+    assert "refuted" not in run("breaker", "reset", env=after(0)).out
+    monkeypatch.setenv("GUARD_BREAKER__REFUTED_LIMIT", "0")
+    line, counts = refuted(*record)
+    assert line.endswith("; no number of them opens the breaker (breaker.refuted_limit = 0)")
+    assert counts == (1, 0)
 
 
 def test_sentences_for_people() -> None:

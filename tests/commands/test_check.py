@@ -1,6 +1,8 @@
 """`guard check`: the scenarios of the completion check, end to end on real repositories."""
 
 import json
+import os
+import signal
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -216,6 +218,19 @@ def test_what_a_probe_leaves_is_ended_and_is_no_helper(
     assert (code, found["status"], found["probes"]) == (10, "timeout", 1)
     pid = int((tmp_path / "pid").read_text())
     until(lambda: all(stat.pid != pid for stat in list_processes()))
+
+
+def test_what_a_probe_leaves_without_its_environment_is_no_helper(
+    begun: Path, tmp_path: Path
+) -> None:
+    leaves = f"env -i setsid sleep 600 > /dev/null 2>&1 < /dev/null & echo $! > {tmp_path}/pid"
+    text = f"""cat > /dev/null; {leaves}; echo '{{"status": "working"}}'"""
+    try:
+        code, found = check(*OFTEN, "--probe-command", script(tmp_path / "probe", text))
+    finally:
+        os.kill(int((tmp_path / "pid").read_text()), signal.SIGKILL)
+    assert (code, found["status"], found["probes"]) == (10, "timeout", 1)
+    assert "sleep" not in str(found["evidence"])
 
 
 def test_a_ref_that_moved_since_is_a_reason_to_ask_again(begun: Path, tmp_path: Path) -> None:

@@ -11,6 +11,7 @@ from guard.core.classify import MEANINGS
 from guard.schemas.validate import validator
 from tests.streams import failed, init, jsonl, result, stream
 from tests.support import run, write
+from tests.support.scripted_streams import read, shell, write_stream
 
 ENV = {"GUARD_NOW": "2026-11-16T02:00:00Z"}
 
@@ -32,8 +33,24 @@ def test_a_limit_from_a_file(tmp_path: Path) -> None:
         "fingerprint": "limited: you've hit your limit resets utc",
         "claim": None,
         "cost_usd": 0.0,
+        "usage": {
+            "models": [
+                {
+                    "model": "claude-sonnet-5-5",
+                    "input_tokens": 0,
+                    "cached_tokens": 0,
+                    "output_tokens": 0,
+                    "cost_usd": 0.0,
+                }
+            ],
+            "turns": 1,
+            "basis": "estimated",
+            "is_cumulative": False,
+            "is_partial": False,
+        },
         "denied_tools": [],
         "words": "You've hit your 5-hour limit · resets 3:33am (UTC)",
+        "loop": None,
         "format": "claude",
         "skipped": 0,
     }
@@ -53,6 +70,16 @@ def test_the_text_for_people(tmp_path: Path) -> None:
     ]
     assert "  killed: run \\x1b[31mtests" in lines
     assert "\x1b" not in answer.out
+
+
+def test_a_loop_is_named(tmp_path: Path) -> None:
+    lines = write_stream("codex", [read("a.py"), shell("npm test", "1 failed", failed=True)] * 3)
+    data = b"".join(line for _, line in lines).decode()
+    report = run("classify", "--format", "json", cwd=tmp_path, stdin=data).json
+    call = "read a.py / shell /bin/bash -lc 'npm test'"
+    assert report["loop"] == {"pattern": "two_calls", "count": 3, "call": call}
+    text = run("classify", cwd=tmp_path, stdin=data).out
+    assert f"  loop: the same two calls in turn, 3 times: {call}" in text.splitlines()
 
 
 @pytest.mark.parametrize("words", [[], ["-"]], ids=["no file", "a dash"])

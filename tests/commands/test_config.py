@@ -12,6 +12,9 @@ import pytest
 from guard.agents import registry
 from guard.context import config
 from guard.core.config.resolve import knobs, value_of
+from guard.core.cost.settings import PriceTable
+from guard.core.landing.settings import RegeneratedFile
+from guard.core.prove.settings import ProveCheck
 from guard.errors import ConfigProblem
 from guard.schemas.validate import validator
 from guard.store.file_store import FileStore
@@ -67,12 +70,16 @@ def test_every_source_outweighs_the_one_before(
         assert resolved.settings.completion_check.max_probes == value
 
 
+def as_json(value: Any) -> Any:
+    return list(value) if isinstance(value, tuple) else value
+
+
 def test_each_value_is_shown_with_its_origin(repository: Path, home: Path) -> None:
     project = write(repository / "guard.toml", FILE.format(7))
     user = write(home / "config" / "guard" / "config.toml", "[store]\nlock_timeout_seconds = 2.5\n")
     shown = lines(env={"GUARD_REGISTRY__KEEP_FINISHED": "3"})
     assert {key: line["value"] for key, line in shown.items()} == {
-        **{knob.key: knob.default for knob in knobs()},
+        **{knob.key: as_json(knob.default) for knob in knobs()},
         PROBES: 7,
         "registry.keep_finished": 3,
         "store.lock_timeout_seconds": 2.5,
@@ -270,7 +277,7 @@ def test_what_is_the_users_alone_is_not_taken_from_the_project(
     full = f"{section}.{key}".lstrip(".")
     assert full not in resolved.origins
     assert resolved.warnings == (
-        f"{path}: {full} is ignored: only the user's own config may set it",
+        f"{path}: {full} is ignored: only the user's own config may set it, or a file that the user trusts",
     )
 
 
@@ -319,6 +326,45 @@ def test_every_knob_can_be_set_by_its_variable(repository: Path) -> None:
         "run.max_idle_seconds": ("60", 60.0),
         "run.max_silence_seconds": ("62", 62.0),
         "run.max_seconds": ("61.5", 61.5),
+        "run.keep_output_mb": ("10", 10),
+        "run.max_cost": ("5.5", 5.5),
+        "run.max_tokens": ("5000", 5000),
+        "run.max_cost_without_progress": ("2.5", 2.5),
+        "run.budget_grace_seconds": ("30", 30),
+        "run.max_repeats": ("9", 9),
+        "notify.command": ("mail me", "mail me"),
+        "notify.url": ("https://ntfy.sh/mine", "https://ntfy.sh/mine"),
+        "notify.format": ("slack", "slack"),
+        "notify.services": ("json://localhost", ("json://localhost",)),
+        "notify.timeout_seconds": ("3", 3.0),
+        "notify.limit_minutes": ("5", 5.0),
+        "prove.command": ("pytest -q", "pytest -q"),
+        "prove.check": (
+            '[{"name": "lint", "command": "ruff check"}]',
+            (ProveCheck(name="lint", command="ruff check"),),
+        ),
+        "prove.up": ("make up", "make up"),
+        "prove.down": ("make down", "make down"),
+        "prove.tests": ("a/**, b.py", ("a/**", "b.py")),
+        "prove.junit": ("out/*.xml", "out/*.xml"),
+        "prove.setup": ("npm ci", "npm ci"),
+        "prove.setup_inputs": ("package-lock.json", ("package-lock.json",)),
+        "prove.share": (".venv", (".venv",)),
+        "prove.reruns": ("1", 1),
+        "prove.timeout_seconds": ("0.5", 0.5),
+        "prove.total_seconds": ("0.5", 0.5),
+        "prove.required": ("true", True),
+        "prove.on_review": ("refute", "refute"),
+        "prove.allow_test_changes": ("true", True),
+        "cost.prices": (
+            '{"gpt-5": {"input": 1.25, "output": 10}}',
+            {"gpt-5": PriceTable(input=1.25, output=10)},
+        ),
+        "plan.setup": ("npm ci", "npm ci"),
+        "plan.setup_inputs": ("package-lock.json", ("package-lock.json",)),
+        "plan.copy": (".env, conf/*", (".env", "conf/*")),
+        "plan.max_cost_per_task": ("2.5", 2.5),
+        "plan.min_free_bytes": ("0", 0),
         "rescue.command": ("save it", "save it"),
         "rescue.time_limit_seconds": ("0.5", 0.5),
         "rescue.planner": ("agent", "agent"),
@@ -332,6 +378,7 @@ def test_every_knob_can_be_set_by_its_variable(repository: Path) -> None:
         "breaker.same_error_limit": ("9", 9),
         "breaker.denied_limit": ("9", 9),
         "breaker.rescue_limit": ("9", 9),
+        "breaker.refuted_limit": ("9", 9),
         "breaker.cooldown_seconds": ("0", 0),
         "breaker.cooldown_max_seconds": ("0.5", 0.5),
         "breaker.trial_lease_seconds": ("0.5", 0.5),
@@ -353,6 +400,10 @@ def test_every_knob_can_be_set_by_its_variable(repository: Path) -> None:
         "hooks.refuse_secrets": ("true", True),
         "activity.lookback_minutes": ("120", 120),
         "activity.min_confidence": ("0.6", 0.6),
+        "activity.min_confidence_threshold": ("0.7", 0.7),
+        "activity.tier1_window_seconds": ("60", 60),
+        "activity.tier2_window_seconds": ("60", 60),
+        "activity.tier3_window_seconds": ("60", 60),
         "activity.adaptive": ("false", False),
         "activity.max_lookback_minutes": ("600", 600),
         "activity.agent_terms": ("a1: min_confidence=0.6", "a1: min_confidence=0.6"),
@@ -370,6 +421,7 @@ def test_every_knob_can_be_set_by_its_variable(repository: Path) -> None:
         "activity.contract_files": ("contracts/{task}.json", "contracts/{task}.json"),
         "activity.most_events": ("50", 50),
         "activity.collector_seconds": ("1", 1),
+        "fleet.lease_seconds": ("90", 90),
         "resume.validate_activity": ("false", False),
         "resume.auto_claim_tasks": ("false", False),
         "resume.max_per_stall": ("1", 1),
@@ -385,8 +437,19 @@ def test_every_knob_can_be_set_by_its_variable(repository: Path) -> None:
         "coordinator.agent_timeout_minutes": ("7.5", 7.5),
         "coordinator.redispatch_limit": ("0", 0),
         "coordinator.max_concurrent_per_agent": ("1", 1),
+        "coordinator.audit_command": ("make check", "make check"),
+        "coordinator.audit_limit": ("1", 1),
+        "coordinator.hold_on_question": ("task", "task"),
         "coordinator.usage_command": ("usage --json", "usage --json"),
         "coordinator.plan_file": ("docs/plan.json", "docs/plan.json"),
+        "landing.mode": ("merge", "merge"),
+        "landing.union": ("NEWS, CHANGES/*", ("NEWS", "CHANGES/*")),
+        "landing.regenerate": (
+            '[{"file": "uv.lock", "command": "uv lock"}]',
+            (RegeneratedFile(file="uv.lock", command="uv lock"),),
+        ),
+        "landing.regenerate_seconds": ("20", 20),
+        "landing.attempts": ("0", 0),
         "store.lock_timeout_seconds": ("0", 0),
         "store.segment_max_bytes": ("4096", 4096),
     }
@@ -394,6 +457,19 @@ def test_every_knob_can_be_set_by_its_variable(repository: Path) -> None:
     resolved = config.ConfigSources(environ).resolve(repository)
     assert {k.key: value_of(resolved, k) for k in knobs()} == {k: v for k, (_, v) in values.items()}
     assert set(resolved.origins.values()) == set(environ)
+
+
+def test_tables_are_shown_as_tables(repository: Path, home: Path) -> None:
+    write(
+        user_file(home),
+        "[cost.prices.gpt-5]\ninput = 1.25\noutput = 10\n"
+        '[[landing.regenerate]]\nfile = "uv.lock"\ncommand = "uv lock"\n',
+    )
+    shown = lines()
+    prices = {"gpt-5": {"input": 1.25, "output": 10.0, "cached": None}}
+    assert shown["cost.prices"]["value"] == prices
+    assert shown["landing.regenerate"]["value"] == [{"file": "uv.lock", "command": "uv lock"}]
+    assert '{"input": 1.25' in run("config").out
 
 
 def test_every_knob_says_what_it_does() -> None:

@@ -11,9 +11,13 @@ from tests.support.sessions import script
 pytestmark = pytest.mark.long
 
 
-@pytest.mark.parametrize("words", [(), ("--state",)], ids=["iterations", "state"])
+@pytest.mark.parametrize(
+    ("words", "scenes"),
+    [((), 7), (("--state",), 6), (("--plan",), 4)],
+    ids=["iterations", "state", "plan"],
+)
 def test_all_scenes_go_as_they_should_and_nothing_is_left_behind(
-    words: tuple[str, ...], repository: Path, home: Path, tmp_path: Path
+    words: tuple[str, ...], scenes: int, repository: Path, home: Path, tmp_path: Path
 ) -> None:
     scratch = tmp_path / "tmp"
     scratch.mkdir()
@@ -30,7 +34,7 @@ def test_all_scenes_go_as_they_should_and_nothing_is_left_behind(
     assert not (tmp_path / "ran").exists()
     assert result.code == 0, result.out + result.err
     assert "All scenes went as expected" in result.out
-    assert result.out.count("\n== ") == 6
+    assert result.out.count("\n== ") == scenes
     assert list(scratch.iterdir()) == []
     assert not (home / "state").exists()
 

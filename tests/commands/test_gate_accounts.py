@@ -67,6 +67,17 @@ def test_a_member_that_only_the_accounts_know_holds_too() -> None:
     assert (code, lines[-1]["type"]) == (0, "complete")
 
 
+def test_members_of_a_command_hold_where_no_iteration_is_open() -> None:
+    for member in ("m1", "m2"):
+        team("spawn", "--team", "crew", "--member", member)
+    code, lines, _ = gate(begun(), result())
+    assert (code, lines[-1]["type"]) == (11, "usage_update")
+    held = [(one["name"], one["count"]) for one in events("completion_held")]
+    assert held == [("crew", 2)]
+    team("clear")
+    assert gate(begun(), result())[0] == 0
+
+
 def test_the_team_of_another_session_holds_nothing() -> None:
     team("spawn", "--team", "crew", "--member", "m1", "--session", "another")
     code, lines, _ = gate(begun(), result())
@@ -188,17 +199,40 @@ def test_a_hold_for_members_of_a_command_is_logged_with_name_and_count() -> None
     assert stopped["name"]
 
 
-def test_a_helper_that_a_hook_names_before_the_stream_does_counts_once() -> None:
-    call = {"name": "Agent", "input": {"run_in_background": True, "description": "dig"}}
-    use = {"type": "tool_use", "id": "toolu_1", **call}
-    done = {"type": "tool_result", "tool_use_id": "toolu_1", "content": "started"}
-    told = json.dumps({"session_id": SESSION, "cwd": str(Path.cwd()), "agent_id": "a1"})
-    run_with_bytes("hook", "claude", "SubagentStart", stdin=told.encode())
-    code, lines, _ = gate(
-        begun(),
-        {"type": "assistant", "message": {"content": [use]}},
-        {"type": "user", "message": {"content": [done]}},
-        result(),
-    )
+def hooked(name: str, agent: str) -> None:
+    told = json.dumps({"session_id": SESSION, "cwd": str(Path.cwd()), "agent_id": agent})
+    run_with_bytes("hook", "claude", name, stdin=told.encode())
+
+
+def called(number: int = 1, tool: str = "Agent", **wish: Any) -> Any:
+    use = {"type": "tool_use", "id": f"toolu_{number}", "name": tool, "input": wish}
+    return {"type": "assistant", "message": {"content": [use]}}
+
+
+BEFORE_THE_TASK = {
+    "a subagent in front": called(description="dig"),
+    "a subagent behind": called(description="dig", run_in_background=True),
+    "a teammate": called(tool="Task", description="dig", team_name="crew", name="ana"),
+}
+
+
+@pytest.mark.parametrize("call", BEFORE_THE_TASK.values(), ids=BEFORE_THE_TASK)
+def test_a_helper_that_a_hook_names_before_the_stream_does_counts_once(call: Any) -> None:
+    hooked("SubagentStart", "a1")
+    code, lines, _ = gate(begun(), call, result())
     assert (code, lines[-1]["type"]) == (11, "usage_update")
     assert [one["count"] for one in events("completion_held")] == [1]
+    shown = team("show", "--session", SESSION)
+    assert (shown["active_teammate_count"], shown["members"][0]["member"]) == (1, "a1")
+    hooked("SubagentStop", "a1")
+    assert team("show", "--session", SESSION)["active_teammate_count"] == 0
+
+
+def test_each_call_has_one_helper_that_a_hook_names() -> None:
+    hooked("SubagentStart", "a1")
+    gate(begun(), called(1, description="one"), called(2, description="two"), result())
+    assert team("show", "--session", SESSION)["active_teammate_count"] == 2
+    hooked("SubagentStart", "a2")
+    shown = team("show", "--session", SESSION)
+    counting = [one["member"] for one in shown["members"] if one["status"] != "left"]
+    assert (shown["active_teammate_count"], counting) == (2, ["a1", "a2"])

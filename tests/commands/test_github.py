@@ -1,5 +1,6 @@
 """`guard github`: the parts of a step as a runner calls them, with real repositories and a real server that refuses."""
 
+import html
 import json
 import os
 import threading
@@ -105,6 +106,26 @@ def test_a_step_around_an_agent_that_guard_does_not_start(job: Path, tmp_path: P
     assert github("publish", mode="check").out.startswith("::notice title=guard::complete")
     found = told(tmp_path)
     assert (found["complete"], found["new-commits"], found["save"]) == ("true", "1", "true")
+
+
+def test_the_work_is_held_against_the_command_of_the_workflow(job: Path, tmp_path: Path) -> None:
+    # Neither the project's files nor the agent's variables name it.
+    write(job / "guard.toml", '[prove]\ncommand = "true"\n')
+    commit(job, "guard.toml")
+    breaks = "export GUARD_ACTION_PROVE_COMMAND=true; git rm -q first.txt && git commit -qm done"
+    github("step", script=breaks, prove_command="test -f first.txt")
+    done = github("publish")
+    assert done.code == 17
+    assert done.out.startswith("::error title=guard::refuted: new_failures")
+    found = told(tmp_path)
+    assert (found["proof"], found["status"], found["complete"]) == ("refuted", "refuted", "false")
+    page = (tmp_path / "files" / "STEP_SUMMARY").read_text()
+    assert "#### Proof: refuted" in page
+    assert "--no-cache --command 'test -f first.txt'" in html.unescape(page)
+
+    github("step", script="git revert --no-edit HEAD", prove_command="test -f first.txt")
+    assert github("publish").code == 0
+    assert (told(tmp_path)["proof"], told(tmp_path)["complete"]) == ("proven", "true")
 
 
 def test_stalls_around_an_agents_own_step_open_the_breaker(job: Path, tmp_path: Path) -> None:
@@ -343,3 +364,17 @@ def test_status_says_what_the_server_refused(
     assert set(Refusing.seen) == {f"Bearer {TOKEN}"}
     for done in (refused, noted):
         assert TOKEN not in done.out + done.err
+
+
+def test_the_summary_of_a_step_has_the_report_of_the_run(job: Path, tmp_path: Path) -> None:
+    work = "echo a > tests.txt; mkdir -p tests; echo t > tests/test_a.py; git add -A; git commit -qm 'feat: <b>bold</b>'"
+    assert github("step", script=work).code == 0
+    published = github("publish")
+    assert (published.code, published.err) == (0, "")
+    page = (tmp_path / "files" / "STEP_SUMMARY").read_text()
+
+    assert page.index("### guard: complete") < page.index("Nothing needs you now.")
+    assert "1 iteration in 1 run: 1 complete; 1 new commit, 0 rescued" in page
+    assert "#### To review" in page
+    assert "tests: 1 added" in page
+    assert "<b>" not in page

@@ -112,3 +112,68 @@ def test_a_path_that_is_no_text_is_spelled_out(tmp_path: Path) -> None:
     assert (result.code, result.err) == (0, "")
     assert result.json["action"] == "written"
     assert (folder / "guard.toml").exists()
+
+
+@pytest.fixture
+def tested(repository: Path) -> Path:
+    """A project with tests for pytest in an environment that git ignores."""
+    write(repository / ".gitignore", ".venv/\n")
+    write(repository / ".venv/bin/pytest", "")
+    write(repository / "pyproject.toml", "[tool.pytest.ini_options]\n")
+    write(repository / "tests/test_a.py", "def test_a(): pass\n")
+    return repository
+
+
+def status(folder: Path) -> str:
+    return git(folder, "status", "--porcelain", "--untracked-files=all")
+
+
+def test_a_command_that_proves_is_proposed_and_not_written(tested: Path, home: Path) -> None:
+    before = status(tested)
+    said = run("init", "--dry-run")
+    assert (said.code, said.err) == (0, "")
+    assert tomllib.loads(said.out).get("prove") is None
+    assert '#     command = ".venv/bin/python -m pytest -q"\n' in said.out
+    assert status(tested) == before
+    result = run("init")
+    users = home / "config" / "guard" / "config.toml"
+    lines = result.out.splitlines()
+    assert lines[0] == f"{tested / 'guard.toml'}: written"
+    assert [line.strip() for line in lines[3:7]] == [
+        "[prove]",
+        'command = ".venv/bin/python -m pytest -q"',
+        'share = [".venv"]',
+        "because pyproject.toml has options of pytest; .venv has pytest.",
+    ]
+    assert f"into {users}: " in result.out
+    assert f"into {tested / 'guard.toml'}, commit it, and run `guard trust`: " in result.out
+    assert "prove" not in (tested / "guard.toml").read_text()
+    assert not users.exists()
+    kept = run("init", "--format", "json")
+    assert list(validator("init").iter_errors(kept.json)) == []
+    assert kept.json["action"] == "kept"
+    assert kept.json["proof"]["share"] == [".venv"]
+
+
+def test_the_lines_of_a_proposal_are_settings_and_then_nothing_more_is_proposed(
+    tested: Path, home: Path
+) -> None:
+    lines = run("init", "--user", "--dry-run").out.splitlines()
+    first = lines.index("#     [prove]")
+    text = "\n".join(line.removeprefix("#     ") for line in lines[first : first + 3])
+    write(home / "config" / "guard" / "config.toml", text)
+    found = config.ConfigSources(os.environ).resolve(tested).settings.prove
+    assert (found.command, found.share) == (".venv/bin/python -m pytest -q", (".venv",))
+    assert run("init").out == f"{tested / 'guard.toml'}: written\n"
+
+
+def test_no_proposal_is_no_reason_to_fail(tested: Path) -> None:
+    (tested / "pyproject.toml").unlink()
+    (tested / "pyproject.toml").mkdir()
+    os.mkfifo(tested / "Makefile")
+    (tested / "package.json").symlink_to("nowhere")
+    found = run("init", "--format", "json")
+    assert (found.code, found.json["proof"]["command"]) == (
+        0,
+        "python3 -m unittest discover -s tests",
+    )

@@ -8,6 +8,7 @@ import pytest
 
 from guard.install.agents import AGENT_CLIS
 from tests.support import commit, git, run, write
+from tests.support.planted_links import imprint, outside, plant
 
 LOCAL, SHARED = ".claude/settings.local.json", ".claude/settings.json"
 
@@ -73,6 +74,25 @@ def test_the_users_own_lines_stay(repository: Path) -> None:
     assert path.read_text().startswith("mine\n# guard")
     call("uninstall", "claude")
     assert path.read_text() == "mine\n"
+
+
+@pytest.mark.parametrize("place", ["info", "info/exclude"])
+def test_no_line_is_written_outside_of_the_repository(
+    place: str, repository: Path, tmp_path: Path
+) -> None:
+    beside = outside(repository)
+    plant(
+        repository / ".git",
+        place,
+        "link to a folder" if place == "info" else "link to a file",
+        beside,
+    )
+    before = imprint(tmp_path / "outside")
+    done = call("install", "claude")
+    assert done["changed"]
+    assert any("is not kept out of commits" in note for note in done["notes"])
+    call("uninstall", "claude")
+    assert imprint(tmp_path / "outside") == before
 
 
 def test_linked_work_trees_share_the_line(repository: Path, tmp_path: Path) -> None:

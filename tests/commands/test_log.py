@@ -1,6 +1,7 @@
 """`guard log`: which events are printed, in which form, and following them."""
 
 import json
+import re
 import select
 import subprocess
 import sys
@@ -208,5 +209,5 @@ def test_a_long_value_is_told_in_a_few_words(repository: Path) -> None:
     assert run("run", "--no-probe", "--", "true").code == 10
     line = run("log", "--type", "check_made").out
     assert "looks=(1 item)" in line
-    assert "policy=(8 fields)" in line
+    assert re.search(r"policy=\(\d+ fields\)", line)
     assert len(line) < 600

@@ -9,7 +9,7 @@ from guard.schemas.validate import validator
 from guard.store.file_store import FileStore
 from tests.support import run
 from tests.support.events import run_started
-from tests.support.metrics import begun, checked, ended, families, opened, rescued
+from tests.support.metrics import begun, checked, ended, families, opened, proof_made, rescued
 
 
 @pytest.fixture(autouse=True)
@@ -28,6 +28,7 @@ def four_iterations(store: FileStore) -> None:
         change.append(checked(1, commits=1), ended(1))
         change.append(rescued(0), checked(2, probes=3, cost=0.25), ended(2, "error"))
         change.append(checked(3, probes=5), ended(3, "timeout"))
+        change.append(proof_made("proven"), proof_made("refuted"), proof_made("refuted"))
         change.append(checked(4, probes=0, alive=1), ended(4, "timeout"), opened(4))
 
 
@@ -46,10 +47,12 @@ def test_the_figures_with_their_targets_for_people() -> None:
         "false aborts          100.0 %  1 of 1 abort                      target: below 5 %, missed\n"
         "successful rescues      0.0 %  0 of 1 rescue\n"
         "probes per iteration      2.0  8 probes in 4 iterations          target: at most 2, met\n"
-        "time-outs              50.0 %  2 of 4 iterations\n"
-        "1 run, 4 iterations: 1 complete, 2 timeout, 1 error\n"
+        "stalls                 50.0 %  2 of 4 iterations\n"
+        "1 run, 4 iterations: 1 complete, 2 stalled, 1 error\n"
         "8 probes, cost $0.25; 0 commits by rescues\n"
+        "3 proofs: 1 proven, 2 refuted\n"
         "breaker: 1 opening (no_commits 1), 0 trials, 1 open now\n"
+        "used: unknown\n"
     )
 
 
@@ -60,6 +63,7 @@ def test_the_same_figures_for_scripts() -> None:
     assert (found["average_probes_per_iteration"], found["timeout_rate"]) == (2.0, 0.5)
     assert (found["aborts"], found["false_aborts"], found["probe_cost_usd"]) == (1, 1, 0.25)
     assert found["iterations_by_status"]["timeout"] == 2
+    assert found["proofs"] == {"proven": 1, "refuted": 2, "review": 0, "unverifiable": 0}
     assert [(target["target"], target["met"]) for target in found["targets"]] == [
         ("below 5 %", False),
         ("at most 2", True),

@@ -1,5 +1,6 @@
 """What commands say to people: who failed, how an end was learned, that nobody stalled, and what a bookmark is."""
 
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -43,8 +44,10 @@ def test_failed_agents_are_counted_apart_under_a_header() -> None:
 def test_nobody_stalled_is_said_and_a_new_agent_gets_no_prompt() -> None:
     assert "no agent has stalled" in run("resume", "--all").out
     assert run("agent", "spawn", *IDS, "a1").code == 0
-    result = run("resume", "a1")
-    assert (result.code, "spawned only" in result.out) == (1, True), result
+    later = f"{datetime.now(UTC) + timedelta(seconds=90):%Y-%m-%dT%H:%M:%SZ}"
+    for now in ({}, {"GUARD_NOW": later}):
+        result = run("resume", "a1", env=now)
+        assert (result.code, "spawned only" in result.out) == (1, True), result
     assert "no agent has stalled" in run("resume", "--all").out
     assert run("resume", "a1", "--no-activity-check").code == 0
 
@@ -67,3 +70,31 @@ def test_a_lock_does_not_name_a_dead_holder(tmp_path: Path) -> None:
         with pytest.raises(StoreUnavailable) as again, hold_lock(folder, 0.0):
             pass
         assert "2147483646" not in again.value.message
+
+
+@pytest.mark.parametrize(
+    ("agent", "reason"),
+    [("echo work > new.txt; exit 7", "rescued"), ("exit 7", "crashed"), ("exit 0", "no_commits")],
+    ids=["work that the final rescue saved", "a crash", "nothing at all"],
+)
+def test_one_word_and_one_reason_for_a_stall_wherever_people_read(agent: str, reason: str) -> None:
+    result = run("run", "--no-probe", "--task", "T1", "--agent-id", "a1", "--", "sh", "-c", agent)
+    assert (result.code, result.out.splitlines()[0].split(" (")[0]) == (10, f"stalled: {reason}")
+    shown = {
+        "metrics": run("metrics").out,
+        "agent show": run("agent", "show", *IDS, "a1").out,
+        "agent list": run("agent", "list").out,
+        "status": run("status").out,
+        "breaker show": run("breaker", "show").out,
+        "judge": run("judge", "--replay", "1").out,
+        "resume": run("resume", "a1", "--no-activity-check").out,
+    }
+    assert not {name: text for name, text in shown.items() if "timeout" in text}
+    assert "1 stalled" in shown["metrics"]
+    assert f"iteration 1: stalled: {reason}" in shown["agent show"]
+    assert f"stalled      {reason}" in shown["breaker show"]
+    assert shown["judge"].startswith(f"stalled: {reason} (")
+    assert f"the check itself said stalled: {reason}" in shown["judge"]
+    assert f"- stalled: {reason}" in shown["resume"]
+    again = run("judge", "--replay", "1", "--format", "json").json
+    assert (again["status"], again["reason"]) == ("timeout", reason)

@@ -1,6 +1,7 @@
 """A fault in a file that the agent can write stops no command: it is a warning, or a snapshot is taken before the refusal."""
 
 import os
+import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
@@ -12,7 +13,7 @@ COMMANDS: dict[str, tuple[tuple[str, ...], int]] = {
     "snapshot": (("snapshot",), 0),
     "baseline": (("baseline",), 0),
     "run": (("run", "--no-probe", "--no-wait", "--", "true"), 10),
-    "loop": (("loop", "--max-iterations", "1", "--no-probe", "--no-wait", "--", "true"), 10),
+    "loop": (("loop", "--max-iterations", "2", "--no-probe", "--no-wait", "--", "true"), 10),
     "status": (("status",), 0),
     "breaker record": (("breaker", "record", "--status", "timeout"), 0),
     "breaker allow": (("breaker", "allow"), 0),
@@ -78,3 +79,33 @@ def test_a_baseline_that_git_refuses_keeps_the_work_tree_first(
     assert run("restore", "latest", "--to", tmp_path / "back").code == 0
     assert (tmp_path / "back" / "left.txt").read_text() == "left\n"
     assert os.path.lexists(repository / "left.txt")
+
+
+NO_GIT = {
+    "gone": "true",
+    "garbage": "echo x > .git",
+    "empty": ": > .git",
+    "a pipe": "mkfifo .git",
+    "a link to nothing": "ln -s nothing .git",
+    "a link to itself": "ln -s .git .git",
+    "an empty folder": "mkdir .git",
+    "a file that leads nowhere": "echo 'gitdir: /nonexistent' > .git",
+}
+
+
+@pytest.mark.parametrize("way", NO_GIT.values(), ids=NO_GIT)
+def test_work_is_saved_and_brought_back_whatever_stands_in_the_place_of_git(
+    way: str, repository: Path, tmp_path: Path
+) -> None:
+    commit(repository)
+    assert run("baseline").code == 0
+    write(repository / "left.txt", "left\n")
+    subprocess.run(["sh", "-c", f"rm -rf .git; {way}"], check=True, cwd=repository)
+    check = run("check", "--no-probe", "--no-wait")
+    assert check.code == 4
+    assert "the work tree is saved: guard restore" in check.err
+    assert not run("rescue", "--format", "json").json["commits"]
+    taken = run("snapshot", "--format", "json")
+    assert run("restore", taken.json["id"], "--to", tmp_path / "back").code == 0
+    assert (tmp_path / "back/left.txt").read_text() == "left\n"
+    assert run("status").code == 0

@@ -31,6 +31,17 @@ def test_the_prompt_is_printed_and_nothing_is_sent() -> None:
     assert document["prompt"].strip() == result.out.strip()
 
 
+def test_a_prompt_that_is_only_printed_claims_no_task(repository: Path) -> None:
+    write(repository / "plan.md", "- [ ] P1: Read the plan\n")
+    assert run("plan", "load", "plan.md").code == 0
+    (repository / ".agents/a1/inbox").mkdir(parents=True)
+    shown = run("resume", "a1", "--format", "json", env=LATER).json
+    assert (shown["next_task"]["id"], shown["claimed"]) == ("P1", False)
+    assert run("plan", "show", "--format", "json").json["active_developers"] == {}
+    sent = run("resume", "a1", "--send", "--format", "json", env=LATER).json
+    assert (sent["next_task"]["id"], sent["claimed"]) == ("P1", True)
+
+
 def test_an_agent_at_work_gets_none_and_one_that_nobody_knows_is_an_error() -> None:
     words = ("--task", "T1", "--agent", "a1", "--status", "working", "--message", "The form posts.")
     assert run("agent", "update", *words, env=LATER).code == 0

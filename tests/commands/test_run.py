@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import shlex
 import signal
 import subprocess
@@ -51,6 +52,17 @@ def iterate(*words: str | Path, env: dict[str, str] | None = None) -> tuple[int,
     result = run("run", "--format", "json", *QUICK, *words, env=env)
     assert result.out, result.err
     return result.code, result.json
+
+
+def test_the_agent_gets_its_prompt_on_stdin_or_as_a_word(repository: Path, tmp_path: Path) -> None:
+    commit(repository)
+    prompt = write(tmp_path / "prompt.md", "a 'quoted' prompt")
+    seen = "git add seen.txt; git commit -q -m x"
+    words = ("run", *QUICK, "--prompt-file", prompt, "--", "sh", "-c")
+    assert run(*words, f"cat > seen.txt; {seen}").code == 0
+    assert (repository / "seen.txt").read_text() == "a 'quoted' prompt"
+    assert run(*words, f'printf "%s!" "$1" > seen.txt; {seen}', "sh", "{prompt}").code == 0
+    assert (repository / "seen.txt").read_text() == "a 'quoted' prompt!"
 
 
 def test_an_agent_that_commits_is_complete(begun: Path) -> None:
@@ -124,6 +136,101 @@ def test_a_cli_that_only_wakes_up_has_hung(knob: str, begun: Path, tmp_path: Pat
     env = {**limits, f"GUARD_RUN__{knob}_SECONDS": "5"}
     code, found = iterate("--no-probe", "--", str(program), env=env)
     assert (code, found["status"], found["reason"]) == (10, "timeout", "hung")
+
+
+CIRCLES = """
+import json, sys, time
+session = {"session_id": "0b66888f-6ea6-497a-bbf7-1148f76ef540"}
+print(json.dumps({"type": "system", "subtype": "init", "tools": [], **session}), flush=True)
+number = 0
+while number < int(sys.argv[1]):
+    number += 1
+    use = {"type": "tool_use", "id": f"t{number}", "name": "Bash", "input": {"command": "npm test"}}
+    result = {"type": "tool_result", "tool_use_id": f"t{number}", "content": f"failed {number}"}
+    blocks = (("assistant", use), ("user", {**result, "is_error": True}))
+    for kind, block in blocks:
+        message = {"role": kind, "content": [block]}
+        print(json.dumps({"type": kind, "message": message, **session}), flush=True)
+    time.sleep(float(sys.argv[2]))
+"""
+
+
+def test_an_agent_that_goes_round_in_circles_is_ended(begun: Path, tmp_path: Path) -> None:
+    program = write(tmp_path / "circles.py", CIRCLES)
+    agent = (sys.executable, str(program), "1000000", "0.05")
+    result = run("run", "--no-probe", "--format", "json", "--", *agent)
+    found = result.json
+    assert (result.code, found["status"], found["reason"]) == (10, "timeout", "looping")
+    assert found["breaker"]["streak"] == 1
+    assert re.search(r"looping: the same call, which fails, \d+ times: Bash npm test", result.err)
+    facts = [fact["fact"] for fact in found["evidence"] if fact["source"] == "output"]
+    assert facts[1].startswith("looping: the same call, which fails, ")
+    assert "ended by guard (looping)" in facts[0]
+
+
+HOOKED = """
+import json, os, subprocess, sys, time
+use = {"hook_event_name": "PostToolUse", "cwd": os.getcwd(), "tool_name": "Bash",
+       "session_id": "0b66888f-6ea6-497a-bbf7-1148f76ef540", "tool_input": {"command": "npm test"},
+       "tool_response": {"stdout": "2 failing", "stderr": "", "interrupted": False}}
+print("I look into it.", flush=True)
+for number in range(int(sys.argv[1])):
+    stdin = json.dumps({**use, "tool_use_id": f"t{number}"}).encode()
+    subprocess.run([sys.executable, "-m", "guard", "hook", "claude", "PostToolUse"], input=stdin)
+    if len(sys.argv) > 2:
+        print(sys.argv[2].replace("#", str(number)), flush=True)
+"""
+
+
+def test_an_agent_that_prints_text_is_ended_by_the_word_of_its_hooks(
+    begun: Path, tmp_path: Path
+) -> None:
+    program = write(tmp_path / "hooked.py", HOOKED)
+    agent = (sys.executable, str(program), "1000000")
+    env = {"GUARD_RUN__MAX_REPEATS": "6"}
+    result = run("run", "--no-probe", "--format", "json", "--", *agent, env=env)
+    found = result.json
+    assert (result.code, found["status"], found["reason"]) == (10, "timeout", "looping")
+    said = "looping: the same call with the same result, "
+    assert re.search(rf"{said}\d+ times: Bash npm test", result.err)
+    assert said.removeprefix("looping: ") in found["detail"]
+    facts = [one["fact"] for one in found["evidence"] if one["source"] == "hooks"]
+    assert facts
+    assert facts[0].startswith(said)
+
+
+def test_what_hooks_tell_of_another_session_does_not_count(begun: Path, tmp_path: Path) -> None:
+    program = write(tmp_path / "hooked.py", HOOKED)
+    # The program of somebody else works in the same folder, and is none of the iteration's processes.
+    agent = f"GUARD_ITERATION= {sys.executable} {program} 5; {COMMIT}"
+    result = run("run", "--no-probe", "--format", "json", "--", "sh", "-c", agent)
+    assert "looping" not in result.out + result.err
+
+
+def test_hooks_do_not_count_where_the_stream_tells_of_the_calls(
+    begun: Path, tmp_path: Path
+) -> None:
+    # The stream tells of another result each time.
+    block = {"type": "tool_result", "tool_use_id": "t#", "content": "run #"}
+    use = {"type": "tool_use", "id": "t#", "name": "Bash", "input": {"command": "npm test"}}
+    lines = [INIT]
+    for kind, part in (("assistant", use), ("user", block)):
+        lines.append(json.dumps({"type": kind, "message": {"role": kind, "content": [part]}}))
+    program = write(
+        tmp_path / "hooked.py", HOOKED.replace('print("I look into it.", flush=True)', "")
+    )
+    agent = (sys.executable, str(program), "6", "\n".join(lines))
+    result = run("run", "--no-probe", "--format", "json", "--", *agent)
+    assert list(Path(os.environ["HOME"]).glob("state/guard/calls.d/*/*.log"))
+    assert "looping" not in result.out + result.err
+
+
+def test_max_repeats_of_zero_never_ends_an_agent(begun: Path, tmp_path: Path) -> None:
+    program = write(tmp_path / "circles.py", CIRCLES)
+    agent = (sys.executable, str(program), "60", "0")
+    result = run("run", "--no-probe", "--", *agent, env={"GUARD_RUN__MAX_REPEATS": "0"})
+    assert "looping" in result.err
+    assert "ends it" not in result.err
 
 
 def test_the_silence_of_another_program_has_no_limit(begun: Path, tmp_path: Path) -> None:

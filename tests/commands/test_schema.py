@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from guard.schemas import generate as schemas
+from guard import schemas
 from guard.schemas.validate import validator
 from tests.support import ROOT, run
 

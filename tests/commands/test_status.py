@@ -11,7 +11,9 @@ import pytest
 from guard import spawn_agent, update_agent_progress
 from guard.activity.survey import survey
 from guard.context.invocation import Invocation
+from tests.streams import init, jsonl, result
 from tests.support import commit, run, write
+from tests.support.sessions import started, until
 
 
 @pytest.fixture(autouse=True)
@@ -105,3 +107,62 @@ def test_no_file_of_one_agent_keeps_the_others_from_being_shown(repository: Path
     write(repository / ".agents/a2/status.json", "[" * 100_000)
     report = survey(Invocation())
     assert [one.category for one in report.agents] == ["fresh"] * 3
+
+
+def test_a_run_that_goes_on_is_shown(repository: Path, tmp_path: Path) -> None:
+    write(repository / "tasks.md", "- [ ] one\n- [x] two\n- [ ] three\n")
+    go = tmp_path / "go"
+    agent = f"touch {tmp_path}/up; until [ -e {go} ]; do sleep 0.1; done"
+    with started("run", "--no-probe", "--", "timeout", "300", "sh", "-c", agent):
+        until(lambda: (tmp_path / "up").exists())
+        (line,) = run("status", "--format", "json").json["runs"]
+        text = run("status").out
+        write(go, "")
+    assert (line["iteration"], line["breaker"], line["streak"]) == (1, "closed", 0)
+    assert (line["open_tasks"], line["waits_for"], line["cost_usd"]) == (2, None, None)
+    assert line["since"] <= line["last_seen"]
+    assert f"run {line['run']}: iteration 1 since " in text
+    assert run("status", "--format", "json").json["runs"] == []
+
+
+def test_a_loop_that_waits_for_a_limit_says_until_when(repository: Path) -> None:
+    event = {"type": "result", "subtype": "success", "is_error": True, "session_id": "s-1"}
+    limit = json.dumps(
+        {**event, "api_error": "usage_limit_reached", "result": "limit", "retry_after": 3000}
+    )
+    agent = ("--agent", "claude", "--no-probe", "--", "sh", "-c", f"echo '{limit}'; exit 1")
+    with started("loop", *agent) as process:
+        until(
+            lambda: (
+                bool(run("status", "--format", "json").json["runs"])
+                and "waits for" in run("status").out
+            )
+        )
+        (line,) = run("status", "--format", "json").json["runs"]
+        process.terminate()
+    assert line["waits_for"] == "the end of a limit"
+    assert line["until"] > line["since"]
+
+
+def test_a_small_cost_of_a_run_is_shown_as_it_is(repository: Path, tmp_path: Path) -> None:
+    used = {"claude-opus": {"inputTokens": 10, "costUSD": 0.00042}}
+    write(tmp_path / "stream", jsonl(init(), result(model_usage_since_last_result=used)))
+    work = "date +%N > work; git add work; git commit -q -m work"
+    second = f"touch {tmp_path}/up; until [ -e {tmp_path}/go ]; do sleep 0.1; done"
+    agent = f"cat {tmp_path}/stream; {work}; if [ -e {tmp_path}/again ]; then {second}; fi; touch {tmp_path}/again"
+    words = (
+        "loop",
+        "--max-iterations",
+        "2",
+        "--no-probe",
+        "--",
+        "timeout",
+        "300",
+        "sh",
+        "-c",
+        agent,
+    )
+    with started(*words):
+        until((tmp_path / "up").exists)
+        assert "; 0.00042 USD so far" in run("status").out
+        write(tmp_path / "go", "")

@@ -14,7 +14,7 @@ import sys
 import termios
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -22,9 +22,12 @@ import pytest
 
 from guard import spawn_agent, update_agent_progress
 from guard.activity.live_table import Screen
+from guard.activity.watch import watch_status
+from guard.context.invocation import Invocation
+from guard.core.activity.status_report import StatusReport
 from guard.system.file_events import News
 from tests.support import commit, run, write
-from tests.support.sessions import ending, started
+from tests.support.sessions import ending, started, until
 
 EVIL = "[bold red]pwned[/] :smile: \x1b[2J\x1b]0;title\x07\u202ed\r"
 LONG = 90
@@ -232,3 +235,32 @@ def test_another_size_ends_the_wait(tmp_path: Path, monkeypatch: pytest.MonkeyPa
 def test_a_dumb_terminal_gets_plain_blocks() -> None:
     with terminal(env={"TERM": "dumb"}) as screen:
         assert b"\x1b" not in screen.until(b"a1")
+
+
+class _OneLook:
+    """A display that ends the watch at its first wait."""
+
+    def __init__(self) -> None:
+        self.seconds = 0.0
+
+    def show(self, report: StatusReport, troubles: Sequence[str]) -> None:
+        pass
+
+    def wait(self, news: News, seconds: float) -> None:  # noqa: ARG002
+        self.seconds = seconds
+        raise KeyboardInterrupt
+
+
+def test_the_last_sign_of_life_of_a_run_is_a_recent_one(tmp_path: Path) -> None:
+    def pause() -> float:
+        display = _OneLook()
+        with pytest.raises(KeyboardInterrupt):
+            watch_status(Invocation(), display, activity=False)
+        return display.seconds
+
+    idle = pause()
+    agent = f"touch {tmp_path}/up; until [ -e {tmp_path}/go ]; do sleep 0.1; done"
+    with started("run", "--no-probe", "--", "timeout", "300", "sh", "-c", agent):
+        until((tmp_path / "up").exists)
+        assert pause() < idle / 3
+        (tmp_path / "go").touch()

@@ -95,6 +95,7 @@ def test_salvage_keeps_the_records_before_the_damage_and_says_what_it_gave_up(
     result = run("--workspace", recorded, "rebuild", "--salvage", "--format", "json")
     assert result.code == 0
     validator("rebuild").validate(result.json)
+    assert result.json["dropped_records"] == 2
     assert (recorded / "events.jsonl.damaged-1").read_bytes() == damaged
     assert run("--workspace", recorded, "verify").code == 0
     events = run("--workspace", recorded, "log", "--format", "json").json["events"]

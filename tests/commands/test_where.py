@@ -89,7 +89,7 @@ def test_an_empty_variable_is_as_none(repository: Path) -> None:
             "/nowhere/at/all",
             "cannot create the workspace /nowhere/at/all: /nowhere/at does not exist",
         ),
-        ("postgresql://host/db", "not in PostgreSQL"),
+        ("postgresql://[host/db", "no address of a PostgreSQL server"),
     ],
 )
 def test_a_workspace_that_cannot_be_is_wrong_usage(told: str, said: str, repository: Path) -> None:

@@ -262,6 +262,113 @@ def pull_then_revert_mine(project: Path, upstream: Path) -> None:
     git(project, "revert", "--no-edit", "HEAD")
 
 
+def fetched_then(*words: str) -> Act:
+    """Fetch five by path, and make copies of them."""
+
+    def act(project: Path, upstream: Path) -> None:
+        five(upstream)
+        git(project, "fetch", "-q", str(upstream), "main")
+        git(project, *words)
+
+    return act
+
+
+def pick_from_remote(project: Path, upstream: Path) -> None:
+    commit(project, "mine.txt")
+    five(upstream)
+    git(project, "fetch", "-q")
+    git(project, "cherry-pick", "origin/main~4..origin/main")
+
+
+def pull_and_reword(project: Path, upstream: Path) -> None:
+    fast_forward(project, upstream)
+    git(project, "commit", "-q", "--amend", "-m", "Mine?")
+
+
+def pull_and_add(project: Path, upstream: Path) -> None:
+    fast_forward(project, upstream)
+    write(project / "mine.txt", "mine\n")
+    git(project, "add", "mine.txt")
+    git(project, "commit", "-q", "--amend", "-m", "Mine")
+
+
+def pull_and_rebase_again(project: Path, upstream: Path) -> None:
+    fast_forward(project, upstream)
+    git(project, "rebase", "-q", "--force-rebase", "HEAD~3")
+
+
+def rebased_elsewhere(project: Path, upstream: Path) -> None:
+    """A branch is pushed, and comes back with `main` as a copy that was made there."""
+    git(project, "checkout", "-q", "-b", "feature")
+    commit(project, "mine.txt")
+    git(project, "push", "-q", "origin", "feature")
+    commit(upstream, "theirs.txt")
+    git(upstream, "cherry-pick", "feature")
+    git(project, "checkout", "-q", "main")
+    git(project, "pull", "-q", "--ff-only")
+
+
+def commit_anew(*script: str, mine: bool = False) -> Act:
+    """Fetch five by path, and commit their content once more, by lines of shell."""
+
+    def act(project: Path, upstream: Path) -> None:
+        if mine:
+            commit(project, "mine.txt")
+        five(upstream)
+        git(project, "fetch", "-q", str(upstream), "main")
+        for line in script:
+            git(project, "-c", f"alias.x=!{line}", "x")
+
+    return act
+
+
+def change_both(*script: str) -> Act:
+    """Change the head of a long file here and its end there, fetch, and commit their change once more."""
+
+    def act(project: Path, upstream: Path) -> None:
+        lines = [f"{number}\n" for number in range(40)]
+        commit(upstream, "long.txt", "".join(lines))
+        git(project, "pull", "-q", "--ff-only")
+        commit(project, "long.txt", "".join(["mine\n", *lines]))
+        commit(upstream, "long.txt", "".join([*lines, "theirs\n"]))
+        git(project, "fetch", "-q", str(upstream), "main")
+        for line in script:
+            git(project, "-c", f"alias.x=!{line}", "x")
+
+    return act
+
+
+def own_branch_squashed(*script: str) -> Act:
+    """The branch was pushed and fetched before the agent merges it."""
+
+    def act(project: Path, upstream: Path) -> None:
+        git(project, "checkout", "-q", "-b", "feature")
+        commit(project, "mine.txt")
+        git(project, "push", "-q", "origin", "feature")
+        git(project, "checkout", "-q", "main")
+        for line in script:
+            git(project, "-c", f"alias.x=!{line}", "x")
+
+    return act
+
+
+def pull_and_restore(project: Path, upstream: Path) -> None:
+    """What others changed and changed again, the agent changes back."""
+    for text in ("first", "second"):
+        commit(upstream, "shared.txt", f"{text}\n")
+    git(project, "pull", "-q", "--ff-only")
+    git(project, "checkout", "HEAD~", "--", "shared.txt")
+    git(project, "commit", "-q", "-m", "Change it back")
+
+
+def empty_by_chance(project: Path, upstream: Path) -> None:
+    commit(upstream, "empty.txt", "")
+    commit_anew("touch empty.txt", ALL)(project, upstream)
+
+
+SQUASH = ("git merge -q --squash FETCH_HEAD", "git commit -qm Squash")
+ALL = "git add -A && git commit -qm Anew"
+
 STORIES: dict[str, tuple[Act, dict[str, Any]]] = {
     "five pulled by fast-forward": (fast_forward, {"imported": 5}),
     "five fetched and merged by fast-forward": (fetch_and_merge, {"imported": 5}),
@@ -332,6 +439,113 @@ STORIES: dict[str, tuple[Act, dict[str, Any]]] = {
             "new_commits": 1,
             "warnings": ("nothing tells where 1 new commit came from: counted as the agent's",),
         },
+    ),
+    "one commit, four picked from what was fetched": (
+        pick_from_remote,
+        {"new_commits": 1, "copies": 4},
+    ),
+    "two picked from what was fetched by path": (
+        fetched_then("cherry-pick", "FETCH_HEAD~2..FETCH_HEAD"),
+        {"copies": 2},
+    ),
+    "five pulled, the last with another message": (
+        pull_and_reword,
+        {"imported": 4, "copies": 1},
+    ),
+    "five pulled, something added to the last": (
+        pull_and_add,
+        {"new_commits": 1, "imported": 4},
+    ),
+    "five pulled, three rebased once more": (
+        pull_and_rebase_again,
+        {"imported": 2, "copies": 3},
+    ),
+    "a branch that comes back as a copy": (
+        rebased_elsewhere,
+        {"new_commits": 1, "imported": 2},
+    ),
+    "five squashed": (commit_anew(*SQUASH), {"copies": 1}),
+    "one commit, five squashed": (
+        commit_anew(*SQUASH, mine=True),
+        {"new_commits": 1, "copies": 1},
+    ),
+    "five squashed beside a change to the same file": (
+        change_both(*SQUASH),
+        {"new_commits": 1, "imported": 1, "copies": 1},
+    ),
+    "one picked without a commit, and committed": (
+        commit_anew("git cherry-pick -n FETCH_HEAD~2", "git commit -qm Anew"),
+        {"copies": 1},
+    ),
+    "one picked without a commit beside a change to the same file": (
+        change_both("git cherry-pick -n FETCH_HEAD", "git commit -qm Anew"),
+        {"new_commits": 1, "imported": 1, "copies": 1},
+    ),
+    "two files checked out of what was fetched": (
+        commit_anew("git checkout FETCH_HEAD -- theirs1.txt theirs3.txt", ALL),
+        {"copies": 1},
+    ),
+    "a fetched tree restored": (
+        commit_anew("git restore -s FETCH_HEAD -SW -- .", ALL),
+        {"copies": 1},
+    ),
+    "a fetched tree read": (commit_anew("git read-tree -um HEAD FETCH_HEAD", ALL), {"copies": 1}),
+    "a patch of what was fetched, applied": (
+        commit_anew("git diff HEAD FETCH_HEAD | git apply --index", ALL),
+        {"copies": 1},
+    ),
+    "mails of what was fetched, applied": (
+        commit_anew("git format-patch -q --stdout HEAD..FETCH_HEAD | git am -q"),
+        {"copies": 5},
+    ),
+    "five pulled and squashed": (
+        commit_anew("git merge -q FETCH_HEAD", "git reset -q --soft HEAD~5", ALL),
+        {"copies": 1},
+    ),
+    "five squashed, one edited since": (
+        commit_anew(*SQUASH, "echo mine >> theirs1.txt", ALL),
+        {"new_commits": 1, "copies": 1},
+    ),
+    "five squashed, one edited before the commit": (
+        commit_anew(SQUASH[0], "echo mine >> theirs1.txt", ALL),
+        {"new_commits": 1},
+    ),
+    "five squashed with a file of the agent's": (
+        commit_anew(SQUASH[0], "echo mine > mine.txt", ALL),
+        {"new_commits": 1},
+    ),
+    "a conflict in a squash, resolved": (
+        commit_anew(
+            "echo mine > theirs1.txt",
+            ALL,
+            "git merge -q --squash FETCH_HEAD; echo both > theirs1.txt",
+            ALL,
+        ),
+        {"new_commits": 2},
+    ),
+    "the same file by chance, after the fetch": (
+        commit_anew("echo text > theirs1.txt", ALL),
+        {"copies": 1},
+    ),
+    "an empty file that others have too": (
+        empty_by_chance,
+        {"new_commits": 1},
+    ),
+    "an own branch squashed": (
+        own_branch_squashed("git merge -q --squash feature", ALL),
+        {"new_commits": 2},
+    ),
+    "an own branch fetched and squashed": (
+        own_branch_squashed("git fetch -q origin feature", *SQUASH),
+        {"new_commits": 2},
+    ),
+    "an own branch fetched and squashed, and deleted": (
+        own_branch_squashed("git fetch -q origin feature", "git branch -q -D feature", *SQUASH),
+        {"new_commits": 1},
+    ),
+    "a change of others taken back": (
+        pull_and_restore,
+        {"new_commits": 1, "imported": 2, "net_change": False},
     ),
     "a revert of one's own after a pull": (
         pull_then_revert_mine,
@@ -424,3 +638,16 @@ def test_commits_of_the_same_committer_that_nothing_tells_of_count_with_a_warnin
     work = work_since(baseline, repository)
     assert (work.new_commits, work.imported) == (5, 0)
     assert "5 new commits came from: counted as the agent's" in work.warnings[0]
+
+
+def test_a_mail_that_no_ref_knows_counts_with_a_warning(repository: Path, upstream: Path) -> None:
+    commit(upstream, "theirs.txt")
+    mail = git(upstream, "format-patch", "-q", "-1", "--stdout")
+    write(repository.parent / "mail", mail)
+    baseline = taken(repository)
+    git(repository, "am", "-q", "../mail")
+    work = work_since(baseline, repository)
+    assert (work.new_commits, work.copies) == (1, 0)
+    assert work.warnings == (
+        "another author wrote 1 commit that `git am` applied: counted as the agent's",
+    )

@@ -20,6 +20,8 @@ READ = (
     *("HEAD", "commondir", "config", "index", "packed-refs", "shallow"),
     *("info/attributes", "info/exclude", "info/grafts", "objects/info/alternates"),
     *("refs/heads/main", "refs/heads/deep/er/new", "refs/stash", "refs/guard"),
+    *("CHERRY_PICK_HEAD", "REVERT_HEAD", "BISECT_START", "sequencer/todo"),
+    *("rebase-merge/head-name", "rebase-merge/onto", "rebase-apply/onto"),
 )
 
 
@@ -63,6 +65,17 @@ def test_a_special_file_that_git_reads_is_named_at_once(
         git_reader.ask("status")
     with pytest.raises(GitObstacle, match=f"{place} is a"):
         read_config("user.name", begun / ".git", os.environ)
+
+
+@pytest.mark.parametrize("name", ["HEAD", "gitdir", "locked"])
+def test_a_pipe_of_another_work_tree_is_named_at_once(
+    name: str, begun: Path, tmp_path: Path
+) -> None:
+    git(begun, "worktree", "add", "-q", str(tmp_path / "other"))
+    git_reader = reader(begun)
+    replaced(begun / ".git/worktrees/other" / name, os.mkfifo)
+    with pytest.raises(GitObstacle, match=f"worktrees/other/{name} is a named pipe"):
+        git_reader.ask("worktree", "list")
 
 
 def test_a_link_to_a_pipe_is_one_too(begun: Path) -> None:

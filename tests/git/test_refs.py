@@ -7,8 +7,9 @@ from typing import Any
 
 import pytest
 
-from guard.git.refs import head_and_refs_stamp
-from tests.support import commit, git, write
+from guard.git.reader import RepositoryReader
+from guard.git.refs import head_and_refs_stamp, read_refs
+from tests.support import commit, git, run, write
 from tests.support.baselines import left_since, located, taken, work_since
 
 Act = Callable[[Path], Any]
@@ -103,3 +104,19 @@ def test_a_repository_that_is_gone_has_a_stamp(project: Path) -> None:
     stamp = head_and_refs_stamp(repository)
     os.rename(project / ".git", project / "was.git")
     assert head_and_refs_stamp(repository) != stamp
+
+
+@pytest.mark.parametrize("content", ["0" * 40 + "\n", "", None], ids=["no commit", "empty", "gone"])
+def test_a_work_tree_that_git_is_just_making_is_passed_over(
+    content: str | None, project: Path
+) -> None:
+    # `git worktree add` writes its HEAD without a commit first.
+    head = project / ".git" / "worktrees" / "detached" / "HEAD"
+    head.unlink()
+    if content is not None:
+        head.write_text(content)
+    refs = read_refs(RepositoryReader(located(project), os.environ))
+    assert "worktrees/detached/HEAD" not in refs.names
+    assert refs.head == git(project, "rev-parse", "HEAD").strip()
+    done = run("run", "--", "sh", "-c", "echo x > x.txt; git add -A; git commit -qm 'feat: x'")
+    assert done.code == 0, done.err

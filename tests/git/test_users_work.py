@@ -1,7 +1,9 @@
 """Commits of what the user had left uncommitted before the iteration: they are not the agent's work."""
 
 import os
+import time
 from collections.abc import Callable
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -34,6 +36,30 @@ LARGE_FILES = does(
     "echo users > large.bin",
 )  # fmt: skip
 
+HUNKS = does(
+    "seq 1 40 > one.txt; git commit -qam Base",
+    "sed -i -e 's/^2$/two/' -e 's/^38$/thirty/' -e 's/^20$/20\\nA\\nB\\nC/' one.txt",
+)
+SUBMODULE = does(
+    "git init -q sub",
+    "git -C sub -c user.name=A -c user.email=a@example.com commit -q --allow-empty -m Sub",
+)
+STASH = does("echo users >> one.txt; echo users > new.txt; git stash -q -u")
+
+
+def commit_edited(*expressions: str) -> Act:
+    """Commit the baseline's one.txt with a part of the user's changes, or others, and leave the file on disk as it is."""
+    edits = " ".join(f"-e '{expression}'" for expression in expressions)
+    return does(
+        f"git show HEAD:one.txt | sed {edits} > .git/part",
+        "git update-index --cacheinfo 100644,$(git hash-object -w .git/part),one.txt",
+        "git commit -qm Part",
+    )
+
+
+FIRST = "s/^2$/two/"
+LAST = "s/^38$/thirty/"
+
 USERS: dict[str, tuple[Act, Act, int]] = {
     "a modified file": (MODIFIED, does("git commit -qam Users"), 1),
     "a staged file": (STAGED, does("git commit -qm Users"), 1),
@@ -45,6 +71,8 @@ USERS: dict[str, tuple[Act, Act, int]] = {
         2,
     ),
     "an untracked file": (UNTRACKED, does(ALL), 1),
+    "an untracked file under another name": (UNTRACKED, does("mv notes/mine.txt new.txt", ALL), 1),
+    "a copy of an untracked file beside it": (UNTRACKED, does("cp notes/mine.txt new.txt", ALL), 1),
     "a deleted file": (DELETED, does(ALL), 1),
     "a renamed file": (RENAMED, does("git commit -qm Users"), 1),
     "a mode": (MODE, does(ALL), 1),
@@ -68,6 +96,40 @@ USERS: dict[str, tuple[Act, Act, int]] = {
         MODIFIED,
         does("git checkout -qb other", "git commit -qam U", "git checkout -q main",
              "git merge -q --no-ff -m Merge other"),
+        1,
+    ),
+    "one hunk of a file": (HUNKS, commit_edited(FIRST), 1),
+    "two hunks one by one": (
+        HUNKS,
+        lambda folder: (commit_edited(FIRST)(folder), commit_edited(LAST)(folder)),
+        2,
+    ),
+    "all hunks one by one": (
+        HUNKS,
+        lambda folder: (
+            commit_edited(FIRST)(folder),
+            commit_edited(LAST)(folder),
+            does("git commit -qam Rest")(folder),
+        ),
+        3,
+    ),
+    "some lines of a hunk": (HUNKS, commit_edited("s/^20$/20\\nB/"), 1),
+    "some lines of an untracked file": (
+        does("seq 1 5 > new.txt"),
+        does(
+            "seq 2 4 > .git/part",
+            "git update-index --add --cacheinfo "
+            "100644,$(git hash-object -w .git/part),new.txt; git commit -qm Part",
+        ),
+        1,
+    ),
+    "a nested repository": (SUBMODULE, does(ALL), 1),
+    "the stash": (STASH, does("git stash pop -q", ALL), 1),
+    "the stash, applied": (STASH, does("git stash apply -q", ALL), 1),
+    "a part of the stash": (
+        does("seq 1 40 > one.txt; git commit -qam Base; sed -i -e 's/^2$/two/' -e 's/^38$/x/' "
+             "one.txt; git stash -q"),
+        commit_edited(FIRST),
         1,
     ),
     "a pointer to a large file": (
@@ -103,10 +165,54 @@ def test_is_the_users(before: Act, act: Act, count: int, project: Path) -> None:
 MIXED: dict[str, tuple[Act, Act]] = {
     "a file of the agent's beside": (MODIFIED, does("echo agent > new.txt", ALL)),
     "the user's file, changed further": (MODIFIED, does("echo agent >> one.txt", ALL)),
+    "a tracked file of the user's under another name": (
+        MODIFIED,
+        does("git mv one.txt new.txt", ALL),
+    ),
+    "an untracked file under another name, changed further": (
+        UNTRACKED,
+        does("mv notes/mine.txt new.txt; echo agent >> new.txt", ALL),
+    ),
     "an untracked file, changed further": (UNTRACKED, does("echo agent >> notes/mine.txt", ALL)),
     "a deleted file, written anew": (DELETED, does("echo agent > two.txt", ALL)),
     "a mode beside": (MODIFIED, does("chmod +x one.txt", ALL)),
     "the user's file deleted": (MODIFIED, does("git rm -qf one.txt", ALL)),
+    "a hunk of the user's and a line of the agent's": (
+        HUNKS,
+        commit_edited(FIRST, "s/^20$/20\\nmine/"),
+    ),
+    "lines of the user's in another order": (HUNKS, commit_edited("s/^20$/20\\nC\\nB/")),
+    "a hunk of the user's, and a line moved": (
+        HUNKS,
+        commit_edited(FIRST, "30d", "s/^35$/35\\n30/"),
+    ),
+    "a hunk of the user's and a mode": (
+        HUNKS,
+        does(
+            "git show HEAD:one.txt | sed 's/^2$/two/' > .git/part",
+            "git update-index --cacheinfo 100755,$(git hash-object -w .git/part),one.txt",
+            "git commit -qm Part",
+        ),
+    ),
+    "a commit more in a nested repository": (
+        SUBMODULE,
+        does(
+            "git -C sub -c user.name=A -c user.email=a@example.com commit -q --allow-empty -m Mine",
+            ALL,
+        ),
+    ),
+    "the stash, and a line of the agent's": (
+        STASH,
+        does("git stash pop -q; echo mine >> one.txt", ALL),
+    ),
+    "the stash, and a file of the agent's": (
+        STASH,
+        does("git stash pop -q; echo mine > mine.txt", ALL),
+    ),
+    "a file deleted that the stash deletes": (
+        does("git rm -q two.txt; git stash -q"),
+        does("git rm -q two.txt; git commit -qm Delete"),
+    ),
     "only other files": (
         MODIFIED,
         does("echo agent > new.txt", "git add new.txt", "git commit -qm N"),
@@ -185,3 +291,43 @@ def test_a_check_does_not_complete_with_the_users_work(project: Path, tmp_path: 
     assert (found["status"], found["new_commits"]) == ("timeout", 0)
     assert "1 of the user's own earlier work" in str(found["evidence"])
     assert os.path.exists(project / "notes/mine.txt")
+
+
+IGNORED: dict[str, tuple[Act, int]] = {
+    "as it was": (does("git add -f my.log", "git commit -qm Log"), 0),
+    "with a line of the agent's": (
+        does("echo mine >> my.log; git add -f my.log", "git commit -qm Log"),
+        1,
+    ),
+    "beside a file of the agent's": (
+        does("echo mine > new.txt; git add -f my.log new.txt", "git commit -qm Log"),
+        1,
+    ),
+    "another one, which the agent wrote": (
+        does("echo mine > new.log; git add -f new.log", "git commit -qm Log"),
+        1,
+    ),
+    "moved": (does("mv my.log new.log; git add -f new.log", "git commit -qm Log"), 1),
+    "not ignored any more": (does("echo > .gitignore", ALL), 1),
+}
+
+
+@pytest.mark.parametrize(("act", "count"), IGNORED.values(), ids=IGNORED)
+def test_an_ignored_file_that_is_committed(act: Act, count: int, project: Path) -> None:
+    does("echo '*.log' > .gitignore; git add .gitignore; git commit -qm Ignore")(project)
+    write(project / "my.log", "users\n")
+    # A file system's clock is a little behind.
+    time.sleep(0.1)
+    baseline = taken(project).model_copy(update={"at": datetime.now(UTC)})
+    time.sleep(0.1)
+    act(project)
+    work = work_since(baseline, project)
+    assert (work.users, work.new_commits, work.net_change) == (1 - count, count, bool(count))
+
+
+def test_the_stash_of_an_earlier_iteration_is_not_taken_for_the_users(project: Path) -> None:
+    STASH(project)
+    baseline = taken(project).model_copy(update={"iteration": 2})
+    does("git stash pop -q", ALL)(project)
+    work = work_since(baseline, project)
+    assert (work.users, work.new_commits) == (0, 1)

@@ -31,7 +31,7 @@ FORK = {
 }
 OUTPUTS = {
     *("complete", "status", "reason", "new-commits", "rescued", "rescue-ref", "breaker"),
-    *("retry-at", "report-path", "json"),
+    *("retry-at", "report-path", "json", "proof", "cost-usd", "cost-basis", "tokens"),
 }
 
 
@@ -80,6 +80,7 @@ EXPECTED = {
     "detached": ("failure", "false", "timeout", "rescued", "0", "true"),
     "unbegun": ("failure", "false", "fault", "repository_problem", "0", "false"),
     "hostile": ("failure", "false", "timeout", "no_commits", "0", "false"),
+    "refuted": ("failure", "false", "refuted", "new_failures", "1", "false"),
 }
 
 
@@ -97,6 +98,11 @@ def test_the_action_as_a_runner_executes_it(runs: dict[str, Ran], place: Path) -
         assert set(outputs(pushed, name)) - {"save"} == OUTPUTS, name
         document = json.loads(outputs(pushed, name)["json"])
         assert document["status"] == outputs(pushed, name)["status"]
+    assert (outputs(pushed, "refuted")["proof"], outputs(pushed, "shallow")["proof"]) == (
+        "refuted",
+        "proven",
+    )
+    assert outputs(pushed, "passing")["proof"] == ""
     assert outputs(pushed, "limited")["retry-at"].endswith("Z")
     ref = outputs(pushed, "detached")["rescue-ref"]
     assert ref.startswith("refs/heads/guard/rescue/")

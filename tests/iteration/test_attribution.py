@@ -34,6 +34,20 @@ def committed(folder: Path) -> set[str]:
     return set(git(folder, "log", "--format=", "--name-only", f"{first}..HEAD").split())
 
 
+def test_a_push_into_the_branch_is_not_undone_by_a_rescue(repository: Path, tmp_path: Path) -> None:
+    commit(repository, "tracked.txt")
+    git(repository, "config", "receive.denyCurrentBranch", "ignore")
+    git(tmp_path, "clone", "-q", str(repository), "clone")
+    git(tmp_path / "clone", "config", "user.name", "Somebody Else")
+    git(tmp_path / "clone", "config", "user.email", "else@example.com")
+    pushes = "cd ../clone; echo theirs > tracked.txt; echo theirs > new.txt; git add .; git commit -qm theirs"
+    found = iterate(tmp_path, f"({pushes}; git push -q origin HEAD); echo x > agents.txt")
+    assert (found["reason"], found["new_commits"]) == ("rescued", 0)
+    assert git(repository, "show", "--format=", "--name-only", "HEAD").split() == ["agents.txt"]
+    assert git(repository, "show", "HEAD:tracked.txt") == "theirs\n"
+    assert "left: nothing" in str(found["evidence"])
+
+
 MOVES = {
     "renamed": "git mv tracked.txt renamed.txt",
     "moved into a folder": "mkdir docs; mv notes.txt docs/notes.txt",

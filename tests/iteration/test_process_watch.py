@@ -11,9 +11,10 @@ from pathlib import Path
 
 import pytest
 
+from guard.core.hooks.event_kinds import MARK
 from guard.core.iteration.events import Process
-from guard.iteration.process_watch import MARK, ProcessMark, ProcessWatch
-from guard.system.process_table import list_from_ps, list_processes
+from guard.iteration.process_watch import ProcessMark, ProcessWatch
+from guard.system.process_table import Stat, list_from_ps, list_processes
 from tests.support.sessions import ending, until
 
 BUSY = "while True: sum(range(10000))"
@@ -155,6 +156,38 @@ def test_what_a_probe_left_is_not_the_agents(tmp_path: Path) -> None:
         (found,) = ProcessWatch(marked).look()
         assert found.process is not None
         assert found.process.pid == helper.pid != left.pid
+
+
+def _has_begun(stat: Stat) -> bool:
+    return stat.started_by < time.time()
+
+
+def test_what_begins_by_itself_while_a_probe_runs_is_not_the_agents(tmp_path: Path) -> None:
+    watch = ProcessWatch(ProcessMark(root=tmp_path, since=time.time() - 1))
+    child = "import subprocess, time; input(); subprocess.Popen(['sleep', '600']); print(); time.sleep(600)"
+    with ending(
+        subprocess.Popen(
+            [sys.executable, "-uc", child],
+            cwd=tmp_path,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            process_group=0,
+        )
+    ) as helper:
+        assert helper.stdin is not None
+        assert helper.stdout is not None
+        until(lambda: any(_has_begun(stat) for stat in list_processes() if stat.pid == helper.pid))
+        with watch.probing():
+            helper.stdin.write(b"\n")
+            helper.stdin.flush()
+            helper.stdout.readline()
+            left = subprocess.Popen(["sleep", "600"], cwd=tmp_path, env={})
+        with ending(left):
+            found = {one.process.pid for one in watch.look() if one.process}
+            assert helper.pid in found
+            assert len(found) == 2
+            assert left.pid not in found
+        os.killpg(helper.pid, signal.SIGKILL)
 
 
 def test_a_process_that_sleeps_is_idle_since_it_was_first_seen(

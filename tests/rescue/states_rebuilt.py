@@ -55,6 +55,18 @@ def tracked_and_ignored(root: Path) -> Left:
     return [*dirty(root), "node_modules/a/patched.js"]
 
 
+def untracked_and_ignored(root: Path) -> Left:
+    left = tracked_and_ignored(root)
+    git(root, "rm", "-r", "-q", "--cached", "node_modules")
+    return left
+
+
+def ignored_without_index(root: Path) -> Left:
+    left = tracked_and_ignored(root)
+    (root / ".git/index").unlink()
+    return left
+
+
 def linked_packages(root: Path) -> Left:
     commit(root, ".gitignore", "node_modules\n")
     write(root.parent / "installed/a.js", "installed\n")
@@ -230,6 +242,12 @@ REBUILT = {
         skipped=("node_modules/a: installed packages",),
     ),
     "tracked file among ignored packages": State(tracked_and_ignored, skipped=(PACKAGES,)),
+    "file that git was told to forget among ignored packages": State(
+        untracked_and_ignored, skipped=(PACKAGES,), naive_loses=True
+    ),
+    "tracked file among ignored packages, index missing": State(
+        ignored_without_index, skipped=(PACKAGES,), remains=ANYTHING, naive_loses=True
+    ),
     "cache that ignores itself": State(
         self_ignored,
         held={".mypy_cache/.gitignore": "rebuilt: a cache"},

@@ -22,6 +22,9 @@ from tests.support import TIME_LIMIT, commit, git, run, write
 from tests.support.losses import brought_back
 from tests.support.planted_links import (
     KINDS,
+    LINK_TO_OWN,
+    OTHER_FOLDERS,
+    OTHER_PLACES,
     PLACES,
     begin,
     imprint,
@@ -103,11 +106,33 @@ def test_nothing_is_written_outside_and_the_work_is_in_a_snapshot(
         restored(begun, saved)
 
 
+@pytest.mark.parametrize("place", OTHER_PLACES)
+def test_nothing_is_written_outside_wherever_else_git_writes(
+    place: str, begun: Path, workspace: Path, tmp_path: Path
+) -> None:
+    saved = tmp_path / "saved.git"
+    subprocess.run(["cp", "-a", begun / ".git", saved], check=True)
+    paths = left(begun)
+    link = "link to a folder" if place in OTHER_FOLDERS else LINK_TO_OWN
+    for kind in (link, "pipe", "socket"):
+        beside = outside(begun)
+        plant(begun / ".git", place, kind, beside)
+        before = imprint(beside)
+        result = attempt_rescue(begun, workspace, paths)
+        assert imprint(beside) == before, kind
+        assert result.snapshot is not None, kind
+        back = tmp_path / f"back-{kind.replace(' ', '-')}"
+        assert brought_back(result.snapshot, workspace / "shadow.git", back) == contents(begun)
+        restored(begun, saved)
+
+
 def test_a_careless_git_writes_outside_in_most_of_these_places(begun: Path, tmp_path: Path) -> None:
     saved, wrote = tmp_path / "saved.git", set()
     subprocess.run(["cp", "-a", begun / ".git", saved], check=True)
     for place in PLACES:
-        for kind in (kind for kind in KINDS if kind != "pipe" and is_planted(place, kind)):
+        for kind in sorted({kind for _, kind in WRITES_OUTSIDE}):
+            if not is_planted(place, kind):
+                continue
             left(begun)
             beside = outside(begun)
             plant(begun / ".git", place, kind, beside)

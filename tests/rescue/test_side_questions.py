@@ -131,5 +131,6 @@ def test_a_path_behind_a_link_is_refused_alone(repository: Path) -> None:
     found = find_repository(repository, lambda _: None)
     reader = RepositoryReader(found, {}).with_variable("GIT_LITERAL_PATHSPECS", "0")
     answer = find_ignored_paths(reader.ask, [b"a.log", b"way/inside.txt", b"b.txt", b"c.log"])
-    assert answer.sources == {b"a.log": b".gitignore", b"c.log": b".gitignore"}
+    rule = (b".gitignore", b"*.log")
+    assert answer.rules == {b"a.log": rule, b"c.log": rule}
     assert list(answer.refused) == [b"way/inside.txt"]

@@ -20,7 +20,7 @@ from tests.support import TIME_LIMIT, git, write
 from tests.support.rescues import attempt_rescue, site_of
 
 OID = "1" * 40
-LONG_AGO = 10_000_000_000
+LONG_AGO = 120_000_000_000
 
 
 @pytest.fixture(autouse=True)

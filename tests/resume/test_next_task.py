@@ -146,7 +146,8 @@ def test_a_tick_sees_that_it_is_at_work(planned: Watcher, monkeypatch: pytest.Mo
     monkeypatch.setenv("GUARD_NOW", later.later(minutes=16).now.isoformat())
     words = ["--repo", str(planned.root), "--workspace", str(planned.workspace)]
     command([*words, "plan", "tick", "--no-fill"], standalone_mode=False)
-    assert state(planned).active_agents["a1"].extensions == 1
+    active = state(planned).active_agents["a1"]
+    assert active.timeout_at > later.later(minutes=30).now
 
 
 def test_an_audit_that_fails_makes_no_second_one(planned: Watcher) -> None:
@@ -182,6 +183,6 @@ def test_a_task_that_awaits_its_audit_takes_no_work_tree(planned: Watcher) -> No
     record(planned.guard(), dispatch_developer(task_id="P2", agent_id="a1"))
     known = KnownAgents(planned.guard())
     agent = find_agent(planned.guard(), "a1", "P2")
-    assert known.is_alone(agent)
+    assert known.is_only_agent(agent)
     record(planned.guard(), dispatch_agent(task_id="P1", agent_id="aud-1"))
-    assert not KnownAgents(planned.guard()).is_alone(agent)
+    assert not KnownAgents(planned.guard()).is_only_agent(agent)

@@ -4,6 +4,7 @@ import os
 import re
 import shutil
 import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
@@ -162,6 +163,25 @@ def test_a_loop_ends_when_its_state_is_gone(target: str, scene: Scene, tmp_path:
     assert result.code == 5, result
     assert count.read_text() == "x\n"
     assert (restored(result, tmp_path / "back") / "work.txt").exists()
+
+
+@pytest.mark.parametrize("words", [("prove", "--command"), RUN[:-3]])
+@pytest.mark.parametrize("target", ["log", "workspace", "lock"])
+def test_a_proof_whose_command_breaks_the_state_proves_nothing(
+    words: tuple[str, ...], target: str, scene: Scene, tmp_path: Path
+) -> None:
+    """What proves the work is the agent's code."""
+    command = breaking(scene, target, "a pipe" if target == "lock" else "deleted")
+    if words[0] == "prove":
+        write(scene.project / "work.txt", "precious\n")
+        result = run(*words, command)
+    else:
+        result = run(*words, "--prove", command, "--", "sh", "-c", SAVED)
+    assert result.code in (5, 6), result
+    assert "proven" not in result.out
+    assert "complete" not in result.out
+    back = restored(result, tmp_path / "back")
+    assert (back / "work.txt").read_text() == "precious\n"
 
 
 @pytest.mark.parametrize(
@@ -393,3 +413,38 @@ def test_what_is_no_shadow_repository_any_more_is_moved_away(scene: Scene, tmp_p
     shadow.rename(tmp_path / "damaged")
     assert run(*RUN, "true").code == 5, "the snapshot from before the iteration is in the old one"
     assert run(*RUN, "git add -A; git commit -qm all").code == 0
+
+
+EDIT = """
+import os, sys
+path = sys.argv[1]
+before = os.stat(path)
+data = open(path, "rb").read()
+with open(path, "r+b") as file:
+    # The second record of the segment: the first one is read by every command.
+    file.seek(data.index(b'"at":"', data.index(b"\\n")) + len(b'"at":"'))
+    file.write(b"3")
+os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
+"""
+
+
+@pytest.mark.parametrize("target", ["log", "sealed segment"])
+@pytest.mark.parametrize("words", [("run", "--no-wait"), ("loop", "--max-iterations", "3")])
+def test_a_changed_byte_in_an_old_record_is_no_success(
+    words: tuple[str, ...], target: str, scene: Scene, tmp_path: Path
+) -> None:
+    count, edit = tmp_path / "count", write(tmp_path / "edit.py", EDIT)
+    place = scene.workspace / TARGETS[target]
+    work = f"echo x >> {count}; {WORK}; {sys.executable} {edit} {place}"
+    result = run(*words, "--no-probe", "--", "sh", "-c", work)
+    assert result.code == 5, result
+    assert "complete" not in result.out + result.err
+    assert f"{TARGETS[target]}: record " in result.err
+    assert count.read_text() == "x\n"
+    assert (restored(result, tmp_path / "back") / "work.txt").read_bytes() == b"precious\n"
+    assert run("verify").code == 1
+    if target == "log":
+        assert run(*RUN, "true").code == 5
+        assert run("check", "--no-probe").code == 5
+        assert run("rebuild", "--salvage").code == 0
+        assert run(*RUN, "echo x > new.txt; git add new.txt; git commit -qm new").code == 0

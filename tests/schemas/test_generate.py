@@ -5,6 +5,7 @@ import tomllib
 from collections.abc import Iterator
 from copy import deepcopy
 from functools import cache
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 from pydantic import BaseModel, TypeAdapter
 
+from guard import schemas as published
 from guard.context.resources import folder
 from guard.core.base.fields import is_whole
 from guard.core.base.json_text import loads
@@ -44,8 +46,9 @@ STATE_KINDS = (
     "watched-agent",
     "worktree",
     "known-log",
+    "trust-record",
 )
-KINDS = schemas.names()
+KINDS = published.names()
 ALL = sorted(path for path in EXAMPLES.glob("*/*/*") if path.parent.name in ("valid", "invalid"))
 
 
@@ -136,7 +139,7 @@ def test_every_state_and_output_document_has_a_schema() -> None:
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_schema_is_a_schema(kind: str) -> None:
-    schema = schemas.load(kind)
+    schema = published.load(kind)
     Draft202012Validator.check_schema(schema)
     assert schema["$schema"] == schemas.DIALECT
     assert "do not edit" in schema["$comment"]
@@ -152,7 +155,7 @@ def patterns_in(node: Any) -> Iterator[str]:
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_every_pattern_is_anchored_at_both_ends(kind: str) -> None:
-    loose = [p for p in patterns_in(schemas.load(kind)) if not (p[0] == "^" and p[-1] == "$")]
+    loose = [p for p in patterns_in(published.load(kind)) if not (p[0] == "^" and p[-1] == "$")]
     assert not loose
 
 
@@ -183,7 +186,7 @@ OTHER_VALUES: list[Any] = [
         "0" * 63,
         "A" * 64,
         "working",
-        "guard/run/2",
+        "guard/run/3",
     ),
     *(
         "2026-02-28T00:00:00Z",
@@ -258,3 +261,27 @@ def mutants(draw: st.DrawFn, kind: str) -> Any:
 def test_schema_and_model_agree_on_every_mutant(kind: str, data: st.DataObject) -> None:
     document = data.draw(mutants(kind))
     assert schema_accepts(kind, document) == model_accepts(kind, document)
+
+
+def test_a_view_whose_document_changes_gets_a_new_number() -> None:
+    """What a view's document is, by its number. If this fails: raise the number, then write the new digest down."""
+    recorded = json.loads(Path(__file__).with_name("view_formats.json").read_text())
+    found = {}
+    for kind in view_kinds():
+        number = kind.document.model_fields["schema_"].default
+        shape = json.dumps(without_texts(published.load(number.split("/")[1])), sort_keys=True)
+        found[number] = sha256(shape.encode()).hexdigest()[:16]
+    assert found == recorded
+
+
+def without_texts(schema: Any) -> Any:
+    if isinstance(schema, list):
+        return [without_texts(part) for part in schema]
+    if not isinstance(schema, dict):
+        return schema
+    texts = {"description", "title", "$id", "$comment"}
+    return {
+        name: without_texts(part)
+        for name, part in schema.items()
+        if name not in texts or not isinstance(part, str)
+    }

@@ -214,6 +214,39 @@ def test_an_index_that_cannot_be_read_makes_it_not_whole(repository: Path, works
     assert kept.skipped[0].startswith(".git/index: ")
 
 
+def index_gone(root: Path) -> None:
+    (root / ".git/index").unlink()
+
+
+def index_torn(root: Path) -> None:
+    write(root / ".git/index", b"DIRC" + bytes(40))
+
+
+def index_a_pipe(root: Path) -> None:
+    (root / ".git/index").unlink()
+    os.mkfifo(root / ".git/index")
+
+
+def index_without_it(root: Path) -> None:
+    git(root, "rm", "-r", "-q", "--cached", "node_modules")
+
+
+@pytest.mark.parametrize("spoil", [index_gone, index_torn, index_a_pipe, index_without_it])
+def test_what_is_committed_is_kept_whatever_the_index_says(
+    spoil: Callable[[Path], None], repository: Path, workspace: Path
+) -> None:
+    fill(repository, "node_modules/a/patched.js", "node_modules/b/index.js")
+    git(repository, "add", "-f", "node_modules/a")
+    ignore(repository, "node_modules/")
+    write(repository / "node_modules/a/patched.js", "patched\n")
+    site = Site(find_repository(repository, lambda _: None), workspace, os.environ, TIME_LIMIT)
+    workspace.mkdir(mode=0o700)
+    spoil(repository)
+    kept = take_and_prune(site, BASELINE)
+    assert "node_modules/a/patched.js" in saved(workspace, kept)
+    assert kept.whole == (spoil in (index_gone, index_without_it))
+
+
 def in_gitignore(root: Path) -> None:
     write(root / ".gitignore", "*.log\nnode_modules/\n")
 

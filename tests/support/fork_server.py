@@ -98,7 +98,8 @@ def _main() -> None:
     import guard
 
     for module in pkgutil.walk_packages(guard.__path__, "guard."):
-        if not module.name.endswith("__main__"):
+        # The reporters run in the Python of a project's tests, beside a file of settings.
+        if not module.name.endswith("__main__") and ".reporters." not in module.name:
             import_module(module.name)
     if is_measured:
         imports.stop()

@@ -8,6 +8,8 @@ from typing import Any
 from guard.core.breaker.events import BreakerClosed, BreakerOpened, TrialClaimed
 from guard.core.check.events import CheckMade
 from guard.core.iteration.events import IterationEnded, IterationStarted, Status
+from guard.core.prove.events import ProofMade
+from guard.core.prove.report import ProofResult
 from guard.core.rescue.events import RescueMade
 from tests.support.events import MOMENT
 
@@ -78,6 +80,34 @@ def rescued(commits: int) -> RescueMade:
     )
 
 
+def proof_made(
+    result: ProofResult = "proven",
+    *,
+    tree: str = "b" * 40,
+    head: str = "a" * 40,
+    failures: tuple[str, ...] = (),
+    **place: Any,
+) -> ProofMade:
+    return ProofMade(
+        **common(place.pop("iteration", 1), **place),
+        result=result,
+        reason="green" if result == "proven" else "new_failures",
+        detail="1 test passes" if result == "proven" else "1 test fails that passed before",
+        head=head,
+        head_tree=tree,
+        cells={},
+        new_failures=failures,
+        weakened=(),
+        rewritten=(),
+        still_failing=0,
+        flaky=0,
+        vacuous=0,
+        checks=(),
+        counts=True,
+        seconds=1,
+    )
+
+
 def opened(iteration: int | None = 1, reason: str = "no_commits", **place: Any) -> BreakerOpened:
     return BreakerOpened(
         **common(iteration, **place),
@@ -107,7 +137,7 @@ def closed(**place: str) -> BreakerClosed:
 _NAME = r"[a-zA-Z_:][a-zA-Z0-9_:]*"
 _VALUE = r"(?:NaN|[0-9]+(?:\.[0-9]+)?(?:e[+-]?[0-9]+)?)"
 _LABEL = r'[a-zA-Z_][a-zA-Z0-9_]*="(?:[^"\\\n]|\\["\\n])*"'
-SAMPLE = re.compile(rf"({_NAME})(\{{{_LABEL}\}})? ({_VALUE})")
+SAMPLE = re.compile(rf"({_NAME})(\{{{_LABEL}(?:,{_LABEL})*\}})? ({_VALUE})")
 
 
 def families(text: str) -> dict[str, tuple[str, dict[str, str]]]:

@@ -53,7 +53,9 @@ class Planned:
             commit(self.root, f"{task}-{number}.txt", text)
         record(self.guard, submit_for_audit(task_id=task))
         record(self.guard, dispatch_agent(task_id=task, agent_id=f"audit-{task}"))
-        record(self.guard, pass_audit(task_id=task, agent_id=f"audit-{task}"))
+        record(
+            self.guard, pass_audit(task_id=task, agent_id=f"audit-{task}", evidence_summary="green")
+        )
 
     def events(self) -> list[str]:
         return [entry.event.type for entry in self.guard.store.entries()]

@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
 
-from guard.core.coordinator.decide import Decision, decide, load_plan
+from guard.core.coordinator.decide import Decision, decide, load_plan, take_outbox
 from guard.core.coordinator.requests import (
     AuditedCommit,
     DecisionTerms,
@@ -79,10 +79,16 @@ class Desk:
         assert self.state == before
         return decided.code
 
-    def tick(self, *working: str, fills: bool = True) -> list[str]:
-        events = tick(self.state, self.terms(), working.__contains__, fills=fills)
+    def tick(self, *working: str, fills: bool = True, landed_only: bool = False) -> list[str]:
+        at_work = working.__contains__
+        events = tick(self.state, self.terms(), at_work, fills=fills, landed_only=landed_only)
         self.take(events)
         return [event.type for event in events]
+
+    def delivers(self) -> "Desk":
+        """Take everything out of the outbox."""
+        self.does(take_outbox(items=tuple(item.item_id for item in self.state.outbox)))
+        return self
 
     def take(self, events: tuple[CoordinatorEvent, ...]) -> None:
         self.log += events

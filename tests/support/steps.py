@@ -4,11 +4,12 @@ from typing import Any
 
 from guard.core.check.report import BreakerLine, CheckReport, Fact
 from guard.core.github.report import Push, StepReport
+from guard.core.prove.report import Proof
 from guard.core.snapshots.snapshot import HeldBack, PlannedCommit, Rescue
 from guard.core.work.count import CommitLine, Work
 from guard.core.work.leftovers import Uncommitted
 
-__all__ = ["NO_PUSH", "checked", "step"]
+__all__ = ["NO_PUSH", "checked", "proof", "step"]
 OID = "a" * 40
 NO_PUSH = Push(ref=None, pushed=False, why="not_asked", detail="")
 
@@ -20,7 +21,7 @@ def checked(text: str = "text", **fields: Any) -> CheckReport:
         "complete": False,
         "status": "timeout",
         "reason": line,
-        "detail": text,
+        "detail": f"{text}, in full",
         "new_commits": 1,
         "uncommitted": Uncommitted(untracked=(text,)),
         "rescued": False,
@@ -51,8 +52,35 @@ def checked(text: str = "text", **fields: Any) -> CheckReport:
             detail=line,
             plan=(PlannedCommit(subject=line, files=1, paths=(line,)),),
         ),
+        "proof": proof(text),
     }
     return CheckReport(**{**given, **fields})
+
+
+def proof(text: str = "text", **fields: Any) -> Proof:
+    """A refutation with this text wherever an agent can put any."""
+    line = text[:500]
+    given: dict[str, Any] = {
+        "result": "refuted",
+        "reason": "new_failures",
+        "detail": line,
+        "check": "command",
+        "command": text,
+        "baseline": OID,
+        "tests_baseline": OID,
+        "checks": (),
+        "head": OID,
+        "head_tree": OID,
+        "cells": {},
+        "changed_test_files": (line,),
+        "notes": (line,),
+        "tail": text,
+        "seconds": 1.0,
+        **dict.fromkeys(("new_failures", "still_failing", "fixed", "vanished"), (line,)),
+        **dict.fromkeys(("newly_skipped", "weakened", "rewritten", "vacuous"), (line,)),
+        "flaky": (line,),
+    }
+    return Proof(**{**given, **fields})
 
 
 def commit_line(text: str) -> CommitLine:

@@ -18,7 +18,9 @@ from functools import partial
 from pathlib import Path
 from typing import Any, NoReturn
 
+from guard.context.invocation import Invocation
 from guard.git import run as call
+from guard.landing.land import land
 from guard.rescue import move_branch
 from tests.support import ROOT, TIME_LIMIT, git, write
 from tests.support.rescues import attempt_rescue, take_snapshot
@@ -63,7 +65,8 @@ def _main() -> None:
     ctypes.CDLL(None).prctl(_SUBREAPER, 1, 0, 0, 0)
     for line in sys.stdin:
         order = json.loads(line)
-        served = _all_at_once(order) if order["what"] == "together" else _served(order)
+        together = {"together": _all_at_once, "land together": _land_together}
+        served = together.get(order["what"], _served)(order)
         sys.stdout.write(json.dumps(served) + "\n")
         sys.stdout.flush()
 
@@ -89,6 +92,14 @@ def _all_at_once(order: Order) -> Any:
     for child, _said in [*rescues, (writer, commits)]:
         os.waitpid(child, 0)
     return {"said": [_heard(said) for _child, said in rescues], "commits": _heard(commits)}
+
+
+def _land_together(order: Order) -> Any:
+    """Several landings at once."""
+    landings = [_forked(partial(_done, {**order, "what": "land"})) for _ in range(order["times"])]
+    for child, _said in landings:
+        os.waitpid(child, 0)
+    return {"said": [_heard(said) for _child, said in landings]}
 
 
 def _forked(work: Callable[[], Any]) -> tuple[int, int]:
@@ -121,10 +132,15 @@ def _heard(reading: int) -> Any:
 
 def _done(order: Order) -> Any:
     if order.get("calls") is not None:
-        _die_before_call(order["calls"], _WRITES if order["what"] == "rollback" else ())
+        _die_before_call(order["calls"], _WRITES if order["what"] in ("rollback", "land") else ())
     root, workspace = Path(order["root"]), Path(order["workspace"])
     if order["what"] == "rollback":
         return asdict(rolled_back(root, workspace, order["commits"]))
+    if order["what"] == "land":
+        guard = Invocation(
+            repo=root, workspace_option=os.fspath(workspace), environ={**os.environ, **order["env"]}
+        )
+        return land(guard, None, order.get("target")).model_dump(mode="json")
     if order["what"] == "snapshot":
         return take_snapshot(root, workspace).model_dump(mode="json")
     return attempt_rescue(root, workspace, order["paths"]).model_dump(mode="json")

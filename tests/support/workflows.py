@@ -40,7 +40,8 @@ def prepared(folder: Path, limit: str) -> Path:
     """A checkout with a repository for each of the workflow's steps."""
     checkout = folder / "checkout"
     checkout.mkdir()
-    for name in ("passing", "failing", "tolerated", "limited", "rescued", "detached", "hostile"):
+    names = ("passing", "failing", "tolerated", "limited", "rescued", "detached", "hostile")
+    for name in (*names, "refuted"):
         _repository(checkout / name)
     git(checkout / "detached", "checkout", "-q", "--detach")
     commit(_repository(folder / "upstream"), "second.txt")

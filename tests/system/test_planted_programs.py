@@ -18,6 +18,7 @@ from pathlib import Path
 import pytest
 
 from guard.cli import COMMANDS
+from guard.system.programs import own_guard
 from tests.support import ROOT, TIME_LIMIT, commit, git, new_repository, run, write
 from tests.support.sessions import QUICK, answering, script, until
 from tests.support.tmux_server import TmuxServer
@@ -339,18 +340,23 @@ def recorder(planted: Planted, tmp_path: Path) -> Recorder:
     return Recorder(planted, tmp_path / "started")
 
 
-CHOSEN = {"run", "loop", "agent test", "github step"}
+CHOSEN = {"run", "loop", "agent test", "github step", "prove", "plan run"}
 """Commands that run what the user names: it gets the user's own variables."""
+ASKS_AROUND = {"prove"}
+"""Of these, those that ask the programs which the user's search path names what they would load."""
 
 
 def stories(server: TmuxServer, folder: Path) -> Iterator[tuple[str, Sequence[str | Path]]]:
     """Calls of guard, in an order in which each has something to do."""
     agent = script(folder / "agent", "echo x >> work-agent.txt")
+    lines = "cat > /dev/null; echo x > work-plan.txt; git add work-plan.txt; git commit -qm x"
+    agent_of_plan = script(folder / "agent-of-plan", f"PATH={os.defpath}\n{lines}")
     says = answering(folder, "complete")
     place = ("--task", "T1", "--agent", "a1")
     yield "where", ()
     yield "init", ()
     yield "config", ()
+    yield "trust", ("--show",)
     yield "install git", ()
     yield "install claude", ()
     yield "doctor", ()
@@ -372,19 +378,32 @@ def stories(server: TmuxServer, folder: Path) -> Iterator[tuple[str, Sequence[st
     yield "check", (*QUICK, "--probe-command", says)
     yield "run", (*QUICK, "--probe-command", says, "--", agent)
     yield "loop", (*QUICK, "--probe-command", says, "--max-iterations", "1", "--", agent)
+    yield "prove", ("--command", "true")
+    yield "show", ()
+    yield "notify", ("--test",)
     yield "baseline", ()
     yield "rescue", ()
     yield "snapshot", ()
     yield "snapshots", ()
     yield "restore", ("latest", "--diff")
     yield "judge", ("--replay", "1")
+    write(folder / "PLAN.md", "- [ ] P1: first\n- [ ] P2: second (depends: P1)\n")
+    yield "plan load", (folder / "PLAN.md",)
     yield "plan show", ()
     yield "plan usage", ()
     yield "plan tick", ()
+    yield "plan next", ()
+    yield "plan prompt", ("P1",)
+    yield "plan outbox", ()
+    yield "plan run", ("--agents", "1", "--audit", "true", "--", agent_of_plan)
+    yield "plan land", ("P1",)
+    yield "plan adopt", ()
     yield "event", ("task_ready", "task_id=T1")
     yield "rollback", ("T1",)
     yield "failures", ()
     yield "metrics", ()
+    yield "report", ()
+    yield "report", ("--format", "json")
     yield "breaker show", ()
     yield "breaker record", ("complete",)
     yield "team show", ()
@@ -425,17 +444,20 @@ def test_guard_runs_nothing_that_was_planted(
     started: dict[str, set[str]] = {}
     for number, (name, words) in enumerate(stories(server, tmp_path)):
         write(planted.root / f"work-{number}.txt", f"{name}\n")
-        found = recorder.call(*name.split(), *words, chosen=name in CHOSEN)
+        env = {"PATH": os.environ["PATH"]} if name in ASKS_AROUND else {}
+        found = recorder.call(*name.split(), *words, chosen=name in CHOSEN, **env)
         for kind, program, path in found:
             assert is_safe(planted, program, path, chosen=name in CHOSEN), (name, kind, program)
         started.setdefault(name.split()[0], set()).update(Path(one[1]).name for one in found)
-    assert set(COMMANDS) - set(started) == {"demo"}, "tests/commands/test_demo.py has that one"
+    # The demo has a test of its own, and the dashboard serves until it is stopped: its pages come from what the report gathers.
+    assert set(COMMANDS) - set(started) == {"dashboard", "demo"}
     assert started["doctor"] >= {"git", *INTERPRETERS}
     for name in ("agent", "status", "activity", "resume"):
         assert "tmux" in started[name]
     assert started["rescue"] >= {"git", "sh"}
     assert "\ngpgsig " in git(planted.root, "log", "--all", "--format=raw"), "by ssh-keygen"
     assert "git" in started["restore"]
+    assert "git" in started["prove"]
     assert started["completion"] == {"bash"}
 
 
@@ -472,6 +494,83 @@ def test_a_session_is_resumed_by_a_guard_that_imports_nothing_from_the_work_tree
     assert planted.ran() == []
 
 
+NAMED_IN_SETTINGS = {
+    "coordinator.usage_command": ("GUARD_COORDINATOR__USAGE_COMMAND", ("plan", "usage")),
+    "resume.command": (
+        "GUARD_RESUME__COMMAND",
+        ("resume", "a1", "--no-activity-check", "--send", "--by", "command"),
+    ),
+    "rescue.command": (
+        "GUARD_RESCUE__COMMAND",
+        ("check", *QUICK, "--agent", "command", "--probe-command", "ANSWER"),
+    ),
+    "notify.command": ("GUARD_NOTIFY__COMMAND", ("notify", "--test")),
+    "notify.command, in a loop": (
+        "GUARD_NOTIFY__COMMAND",
+        ("loop", "--no-probe", "--max-iterations", "1", "--", "/bin/true"),
+    ),
+}
+TOOLS_OF_THE_USER = {
+    "in Python": "#!/usr/bin/env python3\nopen('RAN', 'a')\n",
+    "in shell": "#!/usr/bin/env sh\necho x >> 'RAN'\n",
+}
+
+
+@pytest.mark.parametrize("text", TOOLS_OF_THE_USER.values(), ids=TOOLS_OF_THE_USER)
+@pytest.mark.parametrize(("variable", "words"), NAMED_IN_SETTINGS.values(), ids=NAMED_IN_SETTINGS)
+def test_what_the_settings_name_finds_no_planted_interpreter(
+    variable: str,
+    words: Sequence[str],
+    text: str,
+    planted: Planted,
+    recorder: Recorder,
+    tmp_path: Path,
+) -> None:
+    """The tool is the user's own, but its first line leaves it to the search path which interpreter reads it."""
+    ran = tmp_path / "ran"
+    write(planted.tools / "own-tool", text.replace("RAN", str(ran))).chmod(0o755)
+    assert run("agent", "spawn", "--task", "T1", "--agent", "a1").code == 0
+    write(planted.root / "PLAN.md", "- [ ] P1: first\n")
+    assert run("plan", "load", "PLAN.md").code == 0
+    assert run("baseline").code == 0
+    write(planted.root / "work-1.txt", "x\n")
+    given = [answering(tmp_path, "complete") if word == "ANSWER" else word for word in words]
+    # The agent of a loop gets the user's variables.
+    recorder.call(*given, chosen="loop" in words, **{variable: "own-tool"})
+    assert ran.exists()
+
+
+def test_a_notice_is_sent_from_a_folder_with_no_modules_of_an_agent(
+    planted: Planted, recorder: Recorder, tmp_path: Path
+) -> None:
+    ran = tmp_path / "ran"
+    code = f'python3 -c \'import json, click; open("{ran}", "a")\' || echo > {ran}'
+    recorder.call("notify", "--test", GUARD_NOTIFY__COMMAND=code)
+    assert ran.exists()
+
+
+def test_a_guard_that_is_started_again_imports_nothing_from_its_folder_or_by_its_variables(
+    planted: Planted,
+) -> None:
+    """Its variables are those of the user, because the agent that it starts gets them."""
+    variables = {"PYTHONPATH": "hostile/python", "PYTHONSTARTUP": "hostile/start.py"}
+    for command in (own_guard("--version"), [sys.executable, "-P", "-m", "guard", "--version"]):
+        done = subprocess.run(
+            command,
+            cwd=planted.root,
+            env={**os.environ, **variables},
+            capture_output=True,
+            timeout=TIME_LIMIT,
+            check=False,
+            text=True,
+        )
+        if command[-2:] == ["guard", "--version"]:
+            assert planted.ran() == ["variable: PYTHONPATH"], "the control"
+        else:
+            assert planted.ran() == []
+            assert "guard" in done.stdout, done
+
+
 def iterations_ended() -> int:
     return run("log", "--type", "iteration_ended").out.count("iteration_ended")
 
@@ -486,15 +585,22 @@ STARTS = re.compile(
     r"|ctypes\.util\.\w+|sys\.executable"
 )
 ALLOWED = {
-    "guard/system/processes.py": {"subprocess.Popen"},
+    "guard/system/processes.py": {"subprocess.Popen", "os.fork"},
     "guard/system/programs.py": {"sys.executable"},
     "guard/hooks/git/work_tree.py": {"os.posix_spawn"},
     "guard/run/child.py": {"subprocess.Popen"},
     "guard/resume/cli_session.py": {"subprocess.Popen"},
     "guard/system/dialogue.py": {"subprocess.Popen"},
+    "guard/prove/bounded_run.py": {"subprocess.Popen"},
+    "guard/prove/supervisor.py": {"os.fork", "os.execv"},
+    "guard/plan/worker.py": {"subprocess.Popen"},
     "guard/install/command_line.py": {"sys.executable"},
+    "guard/demo/plays.py": {"sys.executable"},
 }
-"""Of `cli_session` and `dialogue` only the type; `child` starts the agent, as the user says."""
+"""Of `cli_session`, `dialogue`, `bounded_run` and `worker` only the type; `child` and `supervisor` start what the user says.
+
+`plays` names Python in the command that proves the work of the demo.
+"""
 
 
 def test_programs_are_looked_up_and_started_in_one_place() -> None:

@@ -5,7 +5,6 @@ from typing import Any
 
 import pytest
 
-from guard.core.activity.events import ResumeSent
 from guard.core.activity.plan_events import claims_by_agent
 from guard.core.agents.events import AgentSpawned, AgentUpdated
 from guard.core.log.events import BaseEvent
@@ -24,26 +23,9 @@ def told(type_: str, minutes: float = 0, **fields: Any) -> BaseEvent:
     return Told(at=MOMENT + timedelta(minutes=minutes), type=type_, id="e1", **fields)
 
 
-def prompt(minutes: float) -> ResumeSent:
-    return ResumeSent(
-        at=MOMENT + timedelta(minutes=minutes),
-        id="e2",
-        task_id="T1",
-        agent_id="a1",
-        incarnation=1,
-        way="inbox",
-        stall="0" * 64,
-        last_activity=None,
-        lookback_minutes=60,
-        prompt="0" * 64,
-        reason="silent",
-    )
-
-
 @pytest.mark.parametrize(
     ("type_", "detail"),
     [
-        ("developer_dispatched", "has the task"),
         ("agent_checkpoint", "made a checkpoint"),
         ("developer_checkpoint", "made a checkpoint"),
         ("developer_ready_for_audit", "handed its work over to the audit"),
@@ -60,6 +42,8 @@ def test_deeds_at_a_task_are_claims(type_: str, detail: str) -> None:
     "event",
     [
         told("audit_passed"),
+        told("developer_dispatched"),
+        told("agent_dispatched"),
         told("agent_checkpoint", agent_id=None),
         told("agent_checkpoint", task_id=None),
         BaseEvent(at=MOMENT, type="agent_checkpoint", id="e1"),
@@ -75,19 +59,3 @@ def test_events_of_the_registries_are_no_claims() -> None:
         AgentUpdated.model_fields["type"].default,
     }
     assert claims_by_agent([told("agent_spawned"), told("agent_updated")]) == {}
-
-
-@pytest.mark.parametrize(
-    ("type_", "minutes", "counts"),
-    [
-        ("developer_dispatched", 1, False),
-        ("developer_dispatched", -1, False),
-        ("developer_dispatched", 30, True),
-        ("developer_ready_for_audit", 1, True),
-    ],
-)
-def test_a_task_that_came_with_a_prompt_is_no_deed_of_the_agent(
-    type_: str, minutes: float, counts: bool
-) -> None:
-    for events in ([prompt(0), told(type_, minutes)], [told(type_, minutes), prompt(0)]):
-        assert bool(claims_by_agent(events)[("T1", "a1")]) is counts

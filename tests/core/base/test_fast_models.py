@@ -12,6 +12,7 @@ VALUES = {
     "item_id": "item-1",
     "kind": "start",
     "agent_id": "dev-1",
+    "incarnation": 1,
     "task_id": None,
 }
 

@@ -7,6 +7,7 @@ import pytest
 from guard.core.check.evidence import Evidence, Living, Policy
 from guard.core.check.holders import is_holding, may_commit
 from guard.core.check.judge import RULES, Step, Verdict, judge, settle
+from guard.core.check.report import facts
 from guard.core.check.words import verdict_line
 from guard.core.classify import Classification
 from guard.core.snapshots.snapshot import HeldBack
@@ -66,6 +67,14 @@ FIRST: dict[str, Case] = {
         "interrupted: helpers_killed"),
     "helpers of a session that hung, ended with it: asked": (
         look(output=KILLED, ended_by_guard="idle"), POLICY, "probe"),
+    "it went round in circles: a stall, and nothing is asked": (
+        look(output=said("crash"), ended_by_guard="looping", can_ask=True), POLICY,
+        "timeout: looping"),
+    "it went round in circles, and helpers ended with it: a stall": (
+        look(output=KILLED, ended_by_guard="looping"), POLICY, "timeout: looping"),
+    "it went round in circles after commits: complete": (
+        look(output=said("crash"), ended_by_guard="looping", work=COMMITTED), POLICY,
+        "complete: commits"),
     "its time was over while it worked: no stall": (
         look(output=said("crash"), ended_by_guard="max_time"), POLICY, "working: max_time"),
     "its time was over, with commits: complete": (
@@ -377,6 +386,11 @@ FAILURES: dict[str, Case] = {
         "timeout: no_commits"),
     "no answer in time, again and again: the service may come back": (
         asked(failed("timeout"), failed("timeout"), round=2), POLICY, "wait 30, next round"),
+    "hung, and the probe does not end either: ask once more": (
+        asked(failed("timeout"), ended_by_guard="idle"), POLICY, "wait 30, next round"),
+    "hung, and no second probe ends: hung": (
+        asked(failed("timeout"), failed("timeout"), ended_by_guard="idle", round=2), POLICY,
+        "timeout: hung"),
     "limited: limited at once": (asked(failed("limited")), POLICY, "limited: probe_limited"),
     "overloaded, last round: limited": (
         asked(failed("overloaded"), **LAST), POLICY, "limited: outage"),
@@ -455,6 +469,7 @@ def test_the_order_of_the_rules() -> None:
         "the agent's output",
         "something is at work",
         "a member hangs",
+        "the agent went round in circles",
         "the probe failed for good",
         "the session waits for a helper",
         "the session needs the user",
@@ -520,6 +535,15 @@ DETAILS = {
 @pytest.mark.parametrize("detail", DETAILS)
 def test_a_decision_says_why(detail: str) -> None:
     assert judge(DETAILS[detail], POLICY).decision.detail == detail
+
+
+def test_the_evidence_has_what_a_probe_said() -> None:
+    seen = asked(answered("complete"), answered("complete", message="All done.", commits_made=7))
+    assert [fact.fact for fact in facts(seen) if fact.source == "probe"] == [
+        "says complete",
+        "says complete: All done.",
+        "claims 7 commits; git has 0",
+    ]
 
 
 HOLDING: dict[str, tuple[Living, bool]] = {

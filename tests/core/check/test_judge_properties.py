@@ -79,6 +79,7 @@ def any_evidence(random: Random, **fixed: Any) -> Evidence:
         "probes": tuple(any_probe(random) for _ in range(random.randint(0, 5))),
         "open_tasks": random.choice((None, 0, 2)),
         "rescue": any_rescue(random),
+        "ended_by_guard": random.choice((*[None] * 14, "looping")),
     }
     return look(**{**drawn, **fixed})
 
@@ -128,7 +129,8 @@ def test_it_always_decides_and_the_trail_is_the_order_of_the_rules() -> None:
 
 def test_complete_by_commits_has_commits_and_nothing_that_was_killed() -> None:
     for seen, _, verdict in verdicts("complete"):
-        assert not (seen.output and seen.output.killed)
+        # What ended with an agent that guard ended for its loop had to.
+        assert seen.ended_by_guard or not (seen.output and seen.output.killed)
         if verdict.reason == "commits":
             assert seen.work.new_commits
             assert seen.work.net_change
@@ -168,7 +170,9 @@ def test_a_stall_has_nothing_at_work_no_commits_and_no_better_reason() -> None:
     for seen, policy, _ in verdicts("timeout"):
         assert not any(is_holding(one, policy) for one in seen.living)
         assert not (seen.work.new_commits and seen.work.net_change)
-        assert seen.output is None or seen.output.outcome in ("ok", "crash", "unknown")
+        outcome = seen.output.outcome if seen.output is not None else "ok"
+        ends = ("ok", "crash", "unknown", *(("interrupted",) if seen.ended_by_guard else ()))
+        assert outcome in ends
 
 
 def test_a_rescue_is_never_made_under_the_hands_of_something_alive() -> None:

@@ -11,7 +11,7 @@ from guard.core.check.evidence import Evidence, Policy
 from guard.core.check.judge import RULES
 from guard.core.check.rejudge import apply_settings, explain, read_evidence, replay_check
 from tests.support.events import MOMENT
-from tests.support.evidence import COMMITTED, answered, failed, living, look, said
+from tests.support.evidence import COMMITTED, LEFT, answered, failed, living, look, rescue, said
 
 SHORT = b'{"at": "2026-01-31T12:00:00Z", "work": {}, "uncommitted": {}}'
 
@@ -162,6 +162,14 @@ REPLAYS: dict[str, tuple[CheckMade, list[str], tuple[str, str | None, int]]] = {
     "a longer window: what was idle is at work": (
         made(look(living=(living(idle=300),), can_ask=False, round=5)),
         ["progress_window_seconds=600"], ("wait", None, 1)),
+    "the final rescue settles the reason": (
+        made(look(probed=True, probes=(answered("working"),), uncommitted=LEFT),
+             look(probed=True, probes=(answered("working"),), rescue=rescue())),
+        [], ("verdict", "rescued", 1)),
+    "without a final rescue the work is uncommitted": (
+        made(look(probed=True, probes=(answered("working"),), uncommitted=LEFT),
+             look(probed=True, probes=(answered("working"),), rescue=rescue())),
+        ["final_rescue_attempt=false"], ("verdict", "uncommitted", 1)),
 }  # fmt: skip
 
 

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from guard.core.claims.completion_validation import CompletionValidation
 from guard.core.claims.evidence import ClaimEvidence, TestRun, WorkSinceBaseline
+from guard.core.claims.runner_settings import RunnerSettings
 from guard.core.claims.settings import (
     ClaimsSettings,
     Requirement,
@@ -110,21 +111,6 @@ WARNED: dict[str, tuple[dict[str, Any], float, str]] = {
         0.9,
         "Only 0 recorded findings - expected of type investigator: at least 1; docs/crash.md may hold some",
     ),
-    "findings that are not recorded, where none need be": (
-        {"message": HONEST + " Reported 3 issues."},
-        0.85,
-        "Claims 3 findings, and none is recorded",
-    ),
-    "a finding too many": (
-        {"agent_type": "reviewer", "message": REVIEWED, "findings": 2},
-        0.8,
-        "Claims 3 findings, and 2 of them are recorded",
-    ),
-    "far more findings than are recorded": (
-        {"agent_type": "reviewer", "message": REVIEWED, "findings": 1},
-        0.65,
-        "Claims 3 findings, and 1 of them are recorded",
-    ),
     "no finding at all": (
         {
             "agent_type": "reviewer",
@@ -192,6 +178,26 @@ WARNED: dict[str, tuple[dict[str, Any], float, str]] = {
         0.8,
         "The changes have 2 tests removed",
     ),
+    "a change of what steers the tests": (
+        {
+            "changes": replace(
+                changes("src/client.py"), substance=Substance(steering=RunnerSettings(("tox.ini",)))
+            ),
+        },
+        0.9,
+        "Changes what steers the tests: tox.ini",
+    ),
+    "tests that are left out, as told": (
+        {
+            "message": HONEST + " The obsolete tests of the old client are left out.",
+            "changes": replace(
+                changes("src/client.py"),
+                substance=Substance(steering=RunnerSettings((), ("tox.ini",))),
+            ),
+        },
+        0.8,
+        "Tests are left out, or their failures passed over, by tox.ini",
+    ),
     "a function without a body among others": (
         {"changes": replace(changes("src/client.py"), substance=Substance(functions=3, stubs=1))},
         0.8,
@@ -236,7 +242,7 @@ WARNED: dict[str, tuple[dict[str, Any], float, str]] = {
     "nobody claimed anything": (
         {"silent": True, "message": ""},
         0.75,
-        "Nobody claimed that the work is complete: the agent was found to have ended",
+        "The agent ended without a claim that its work is complete",
     ),
 }
 
@@ -249,10 +255,6 @@ def test_a_warning_costs(given: dict[str, Any], confidence: float, why: str) -> 
 
 
 BLOCKED: dict[str, tuple[dict[str, Any], str]] = {
-    "findings of which none is recorded, where they are required": (
-        {"agent_type": "reviewer", "message": REVIEWED},
-        "Claims 3 findings, and none is recorded",
-    ),
     "a builder without a file": (
         {
             "message": "Verified that the retries of the client are as they should have been.",
@@ -287,6 +289,15 @@ BLOCKED: dict[str, tuple[dict[str, Any], str]] = {
     "tests that are skipped, silently": (
         {"changes": replace(changes("src/client.py"), substance=Substance(tests_skipped=1))},
         "The changes have 1 test skipped, and the message is silent",
+    ),
+    "tests that are left out, silently": (
+        {
+            "changes": replace(
+                changes("src/client.py"),
+                substance=Substance(steering=RunnerSettings((), ("a", "b", "c"))),
+            ),
+        },
+        "Tests are left out, or their failures passed over, by a, b and 1 more, and the message is silent",
     ),
     "functions without a body": (
         {"changes": replace(changes("src/client.py"), substance=Substance(functions=3, stubs=2))},
@@ -396,14 +407,14 @@ def test_to_tell_of_findings_never_costs_less_than_to_say_nothing(message: str) 
     assert told.confidence <= silent.confidence
 
 
-def test_findings_that_do_not_exist_are_refused_where_they_are_required() -> None:
-    message = TELLS["the example of the seed"]
-    nothing = judged(
-        agent_type="investigator", message=message, changes=changes(commits=0), tests=()
-    )
-    assert nothing.blocking_issues == ("Claims 5 findings, and none is recorded",)
-    written = judged(agent_type="investigator", message=message, changes=changes("report.md"))
-    assert (written.confidence, written.blocking_issues) == (0.75, ())
+def test_findings_that_do_not_exist_are_doubted_where_they_are_required() -> None:
+    given: dict[str, Any] = {
+        "agent_type": "investigator",
+        "message": TELLS["the example of the seed"],
+    }
+    nothing = judged(changes=changes(commits=0), tests=(), **given)
+    written = judged(changes=changes("report.md"), **given)
+    assert (nothing.confidence, written.confidence) == (0.45, 0.9)
 
 
 def test_what_could_not_be_measured_is_null_and_accuses_nobody() -> None:

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from guard.core.claims.file_names import PathIndex, find_paths, path_tails
 from guard.core.claims.files import claimed_files, named_paths
-from guard.core.claims.numbers import claimed_counts, claimed_findings, report_files
+from guard.core.claims.numbers import claimed_counts, report_files
 from guard.core.claims.phrases import evidence_words, judged_texts, suspicious_phrases
 from guard.core.claims.settings import ClaimsSettings
 from guard.core.claims.tests import claimed_tests
@@ -310,32 +310,6 @@ COUNTS: dict[str, tuple[int, int]] = {
 @pytest.mark.parametrize(("message", "counts"), COUNTS.items(), ids=COUNTS)
 def test_numbers_that_are_claimed(message: str, counts: tuple[int, int]) -> None:
     assert claimed_counts(message) == counts
-
-
-FINDINGS: dict[str, int] = {
-    "Analyzed 15 files, found 8 patterns, documented 5 findings": 5,
-    "Reported 3 issues": 3,
-    "Reviewed the code and recorded four critical findings": 4,
-    "6 issues were reported with their severity": 6,
-    "I reviewed the PR, 5 findings:": 5,
-    "Findings: 7": 7,
-    "Logged one bug and filed 2 security vulnerabilities": 2,
-    "Found 8 issues": 0,
-    "No findings": 0,
-    "I did not record 5 findings": 0,
-    "Fixed 3 reported issues": 0,
-    "Addressed 5 findings.": 0,
-    "Fixed the 5 findings of the last review": 0,
-    "All 5 findings are fixed": 0,
-    "Users reported 3 issues": 0,
-    "The previous audit documented 5 findings": 0,
-    "Would have documented 5 findings": 0,
-}
-
-
-@pytest.mark.parametrize(("message", "count"), FINDINGS.items(), ids=FINDINGS)
-def test_findings_that_are_claimed(message: str, count: int) -> None:
-    assert claimed_findings(message) == count
 
 
 def test_a_report_is_a_changed_document() -> None:

@@ -5,6 +5,7 @@ import pytest
 from guard.core.claims.substance import Substance, TextChange, weigh
 
 TEST = "def test_a():\n    assert f() == 1\n"
+DEEP = " + 1" * 2000
 CASES: dict[str, tuple[list[TextChange], Substance]] = {
     "nothing": ([], Substance()),
     "text": ([TextChange("a.md", "a\n", "b\n")], Substance()),
@@ -21,6 +22,14 @@ CASES: dict[str, tuple[list[TextChange], Substance]] = {
     "empty lines of Python": (
         [TextChange("a.py", "a\nb\n", "a \n\nb\n")],
         Substance(only_blanks=True),
+    ),
+    "another indentation of the same Python": (
+        [TextChange("a.py", "if a:\n  b(1,\n    2)\n", "if a:\n    b(1, 2)\n")],
+        Substance(only_blanks=True),
+    ),
+    "a blank in a string of Python": (
+        [TextChange("a.py", "a = 'b c'\n", "a = 'bc'\n")],
+        Substance(),
     ),
     "a deleted test": ([TextChange("tests/test_a.py", TEST, None)], Substance(tests_removed=1)),
     "a moved test": (
@@ -61,6 +70,22 @@ CASES: dict[str, tuple[list[TextChange], Substance]] = {
         [TextChange("a.py", None, 'def f():\n    """Do it."""\n    raise NotImplementedError\n')],
         Substance(functions=1, stubs=1),
     ),
+    "a stub that raises another error": (
+        [TextChange("a.py", None, "def f():\n    raise RuntimeError('not implemented yet')\n")],
+        Substance(functions=1, stubs=1),
+    ),
+    "a value below a note that work is left": (
+        [TextChange("a.py", None, "def f(a):\n    # TODO: write it\n    return None\n")],
+        Substance(functions=1, stubs=1),
+    ),
+    "a function below a note": (
+        [TextChange("a.py", None, "def f(a):\n    # TODO: make it faster\n    return g(a)\n")],
+        Substance(functions=1),
+    ),
+    "a value of JavaScript below a note": (
+        [TextChange("a.js", None, "function f(a) {\n  // TODO: implement\n  return null;\n}\n")],
+        Substance(functions=1, stubs=1),
+    ),
     "a stub that was there": (
         [TextChange("a.py", "def f(): ...\n", "def f(): ...\n\n\ndef g():\n    return 1\n")],
         Substance(functions=1),
@@ -92,6 +117,10 @@ CASES: dict[str, tuple[list[TextChange], Substance]] = {
         Substance(functions=1, stubs=1),
     ),
     "Python that cannot be parsed": ([TextChange("a.py", None, "def f(:\n")], Substance()),
+    "Python that can be parsed and is nested too deep to be compared": (
+        [TextChange("a.py", f"def f():\n  return 1{DEEP}\n", f"def f():\n    return 1{DEEP}\n")],
+        Substance(),
+    ),
     "Python that is nested too deep": ([TextChange("a.py", None, "(" * 50_000)], Substance()),
 }
 

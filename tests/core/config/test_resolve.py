@@ -13,10 +13,10 @@ from guard.core.config.resolve import (
     SettingSource,
     config_template,
     knobs,
+    nest_keys,
     resolve,
     value_of,
 )
-from guard.core.config.settings import Settings
 
 
 def source(
@@ -27,7 +27,6 @@ def source(
 
 def test_without_sources_everything_is_at_its_default() -> None:
     resolved = resolve([])
-    assert resolved.settings == Settings()
     assert (resolved.origins, resolved.warnings) == ({}, ())
     assert {k.key: value_of(resolved, k) for k in knobs()} == {k.key: k.default for k in knobs()}
 
@@ -107,6 +106,10 @@ REFUSED: dict[str, tuple[SettingSource, str]] = {
         source(segment_max_bytes=4096),
         "did you mean 'store.segment_max_bytes'?",
     ),
+    "a misspelt table": (
+        source(completion_chek={"max_probes": 1}),
+        "file: unknown key 'completion_chek'; did you mean the table 'completion_check'?",
+    ),
     "a section with a value": (source(store=1), "store is a section"),
     "a section with nothing": (source(store=None), "store is a section"),
     "a table for a value": (source(workspace={"a": 1}), "file: workspace: "),
@@ -135,6 +138,25 @@ REFUSED: dict[str, tuple[SettingSource, str]] = {
     ),
     "a text without end": (source(registry={"keep_finished": "x" * 10**6}), "keep_finished"),
 }
+
+
+@pytest.mark.parametrize("table", ["max_probes", "zzz", "surprise", "x" * 1000])
+def test_a_table_that_is_like_no_other_is_likened_to_no_key(table: str) -> None:
+    values: dict[str, Any] = {table: {"max_probes": 1}}
+    with pytest.raises(BadSetting) as caught:
+        resolve([source(**values)])
+    assert str(caught.value).startswith(f"file: unknown key '{table[:80]}")
+    assert "did you mean" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("table", "meant"),
+    [("breakr", "breaker"), ("Store", "store"), ("prover", "prove"), ("registy", "registry")],
+)
+def test_a_misspelt_table_is_likened_to_a_table(table: str, meant: str) -> None:
+    values: dict[str, Any] = {table: {"max_probes": 1}}
+    found = resolve([source("project", trusted=False, **values)])
+    assert [text for text in found.warnings if f"did you mean the table '{meant}'?" in text]
 
 
 @pytest.mark.parametrize(("bad", "said"), REFUSED.values(), ids=REFUSED)
@@ -183,6 +205,12 @@ KNOBS: dict[str, tuple[Any, bool]] = {
     "run.max_idle_seconds": (3600, True),
     "run.max_silence_seconds": (1800, True),
     "run.max_seconds": (0, True),
+    "run.max_repeats": (20, True),
+    "run.keep_output_mb": (256, True),
+    "run.max_cost": (0, True),
+    "run.max_tokens": (0, True),
+    "run.max_cost_without_progress": (0, True),
+    "run.budget_grace_seconds": (120, True),
     "rescue.command": ("", True),
     "rescue.time_limit_seconds": (300, False),
     "rescue.planner": ("rules", True),
@@ -196,6 +224,7 @@ KNOBS: dict[str, tuple[Any, bool]] = {
     "breaker.same_error_limit": (5, True),
     "breaker.denied_limit": (2, True),
     "breaker.rescue_limit": (5, True),
+    "breaker.refuted_limit": (5, True),
     "breaker.cooldown_seconds": (1800, True),
     "breaker.cooldown_max_seconds": (14400, True),
     "breaker.trial_lease_seconds": (14400, True),
@@ -217,6 +246,10 @@ KNOBS: dict[str, tuple[Any, bool]] = {
     "hooks.refuse_secrets": (False, False),
     "activity.lookback_minutes": (60, False),
     "activity.min_confidence": (0.5, False),
+    "activity.min_confidence_threshold": (None, False),
+    "activity.tier1_window_seconds": (3600, False),
+    "activity.tier2_window_seconds": (1800, False),
+    "activity.tier3_window_seconds": (900, False),
     "activity.adaptive": (True, False),
     "activity.max_lookback_minutes": (480, False),
     "activity.agent_terms": ("", False),
@@ -255,10 +288,46 @@ KNOBS: dict[str, tuple[Any, bool]] = {
     "coordinator.agent_timeout_minutes": (15, True),
     "coordinator.redispatch_limit": (3, True),
     "coordinator.max_concurrent_per_agent": (2, True),
+    "coordinator.audit_command": ("", True),
+    "coordinator.audit_limit": (3, True),
+    "coordinator.hold_on_question": ("all", True),
     "coordinator.usage_command": ("", True),
     "coordinator.plan_file": ("PLAN.md", False),
+    "cost.prices": ({}, True),
+    "notify.command": (None, True),
+    "notify.url": (None, True),
+    "notify.format": ("auto", True),
+    "notify.services": ((), True),
+    "notify.timeout_seconds": (10, True),
+    "notify.limit_minutes": (60, True),
+    "prove.command": ("", True),
+    "prove.tests": ((), True),
+    "prove.junit": ("", True),
+    "prove.check": ((), True),
+    "prove.up": ("", True),
+    "prove.down": ("", True),
+    "prove.setup": ("", True),
+    "prove.setup_inputs": ((), True),
+    "prove.share": ((), True),
+    "prove.reruns": (3, True),
+    "prove.timeout_seconds": (900, True),
+    "prove.total_seconds": (3600, True),
+    "prove.required": (False, True),
+    "prove.on_review": ("accept", True),
+    "prove.allow_test_changes": (False, True),
+    "landing.mode": ("squash", True),
+    "landing.union": (("CHANGELOG.md",), True),
+    "landing.regenerate": ((), True),
+    "landing.regenerate_seconds": (300, True),
+    "landing.attempts": (2, True),
+    "plan.setup": ("", True),
+    "plan.setup_inputs": ((), True),
+    "plan.copy": ((), True),
+    "plan.max_cost_per_task": (0, True),
+    "plan.min_free_bytes": (1073741824, True),
     "store.lock_timeout_seconds": (10, True),
     "store.segment_max_bytes": (16777216, True),
+    "fleet.lease_seconds": (60, True),
 }
 
 
@@ -297,4 +366,7 @@ def test_any_values_are_taken_or_refused(
             table[name] = value
     with suppress(BadSetting):
         resolved = resolve([SettingSource("any", nested, trusted=trusted, textual=textual)])
-        assert Settings.model_validate(resolved.settings.model_dump()) == resolved.settings
+        # The settings that are in force can be set again, and are the same then.
+        in_force = nest_keys({k.key: value_of(resolved, k) for k in knobs()})
+        again = resolve([SettingSource("again", in_force)])
+        assert nest_keys({k.key: value_of(again, k) for k in knobs()}) == in_force

@@ -210,25 +210,31 @@ def test_a_warning_comes_from_the_third_occurrence_on() -> None:
     pattern = FailurePattern()
     found = []
     for name in ("A", "B", "A"):
-        pattern = add_occurrence(pattern, name, "Assertion wrong")
+        pattern = add_occurrence(pattern, "test_failures", name, "Assertion wrong")
         found.append(len(warnings_for(task("tests"), {"test_failures": pattern})))
     assert found == [0, 0, 1]
     assert pattern.model_dump() == {
         "count": 3,
         "tasks": ("A", "B"),
         "common_causes": ("Assertion wrong",),
-        "suggested_prevention": None,
+        "suggested_prevention": "Run the whole test suite and read its output before the task is reported as ready.",
     }
+
+
+def test_a_kind_without_a_known_prevention_has_none_and_a_persons_stays() -> None:
+    assert add_occurrence(FailurePattern(), "other", "A", None).suggested_prevention is None
+    own = FailurePattern(suggested_prevention="Run tox")
+    assert add_occurrence(own, "test_failures", "A", None).suggested_prevention == "Run tox"
 
 
 def test_causes_are_bounded() -> None:
     pattern = FailurePattern()
     for number in range(MOST_CAUSES + 5):
-        pattern = add_occurrence(pattern, "A", f"cause {number} {'x' * 1000}")
+        pattern = add_occurrence(pattern, "other", "A", f"cause {number} {'x' * 1000}")
     assert pattern.count == MOST_CAUSES + 5
     assert len(pattern.common_causes) == MOST_CAUSES
     assert FailurePattern.model_validate(pattern.model_dump()) == pattern
-    assert add_occurrence(pattern, "A", None).common_causes == pattern.common_causes
+    assert add_occurrence(pattern, "other", "A", None).common_causes == pattern.common_causes
 
 
 def test_the_most_frequent_comes_first_with_its_evidence() -> None:

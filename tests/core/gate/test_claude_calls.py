@@ -40,7 +40,9 @@ def counts(*lines: Line) -> list[int]:
         "Spawned successfully.",
     ],
 )
-@pytest.mark.parametrize("background", [{}, {"run_in_background": True}])
+@pytest.mark.parametrize(
+    "background", [{}, {"run_in_background": True}, {"run_in_background": False}]
+)
 def test_a_teammate_holds_when_its_call_has_returned(
     tool: str, told: object, background: dict[str, Any]
 ) -> None:
@@ -48,6 +50,16 @@ def test_a_teammate_holds_when_its_call_has_returned(
     found = passed("claude", *lines)
     assert (found.types, found.ended.reasons) == (["usage_update"], ("held",))
     assert (found.ended.team, found.ended.count) == ("crew", 1)
+
+
+def test_a_teammate_holds_though_the_line_with_its_call_was_lost() -> None:
+    told = {**SPAWNED, "team_name": "crew"}
+    found = passed("claude", returned(tool_use_result=told), result())
+    assert (found.types, found.ended.team, found.ended.count) == (["usage_update"], "crew", 1)
+    failed = returned(block={"is_error": True}, tool_use_result=told)
+    assert passed("claude", failed, result()).types == ["complete"]
+    ended = [returned(tool_use_result=told), notified("ana@crew"), result()]
+    assert passed("claude", *ended).types == ["complete"]
 
 
 @pytest.mark.parametrize(

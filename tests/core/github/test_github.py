@@ -2,28 +2,21 @@
 
 import json
 from html.parser import HTMLParser
+from typing import Any
 
 import pytest
 from markdown_it import MarkdownIt
 
+from guard.core.base.markdown_escape import fit_lines, piece
 from guard.core.check.events import CommittedSecret
 from guard.core.github.annotations import MOST_OF_A_LEVEL, Annotation, annotations, lines
-from guard.core.github.escape import (
-    command,
-    fit_lines,
-    known_secrets,
-    output_file,
-    piece,
-    redact,
-    redact_document,
-    resume_commands,
-    stop_commands,
-)
+from guard.core.github.escape import command, output_file, resume_commands, stop_commands
 from guard.core.github.outcome import MOST_IN_JSON, exit_code, outputs, statuses_to_fail_on
 from guard.core.github.report import STATUSES, Push
 from guard.core.github.summary import MOST_BYTES, summary
+from guard.core.rescue.redact import known_secrets, redact, redact_document
 from guard.core.work.leftovers import Uncommitted
-from tests.support.steps import NO_PUSH, checked, step
+from tests.support.steps import NO_PUSH, checked, proof, step
 
 HOSTILE = {
     "newline output": "x\ncomplete=true",
@@ -303,3 +296,47 @@ def test_a_committed_secret_is_an_annotation_at_its_line_and_stands_on_the_page(
         report, fails=False, folder="folder/"
     )
     assert "Secrets in the commits" in summary(report, NO_PUSH)
+
+
+TAIL = """tests/test_a.py::test_one
+>   assert 1 == 2
+tests/test_a.py:3: in helper
+tests/test_a.py:17: AssertionError
+
+tests/test_a.py::test_two
+tests/test_a.py:21: AssertionError"""
+_LISTS = ("weakened", "rewritten", "still_failing", "fixed", "vanished", "newly_skipped")
+NONE: dict[str, Any] = dict.fromkeys((*_LISTS, "vacuous", "flaky"), ())
+
+
+def test_a_refutation_is_an_annotation_for_each_test_at_its_line_and_stands_on_the_page() -> None:
+    names = ("tests/test_a.py::test_one", "tests/test_a.py::test_two", "../up.py::test", "pkg.Test")
+    made = proof("x", **NONE | {"new_failures": names, "weakened": ("b_test.py::gone",)}, tail=TAIL)
+    report = step("x", check=checked("x", status="refuted", proof=made))
+    found = annotations(report, fails=True, folder="app/")
+    assert found[1:6] == [
+        Annotation("error", "fails now: tests/test_a.py::test_one", "app/tests/test_a.py", 17),
+        Annotation("error", "fails now: tests/test_a.py::test_two", "app/tests/test_a.py", 21),
+        Annotation("error", "fails now: ../up.py::test"),
+        Annotation("error", "fails now: pkg.Test"),
+        Annotation(
+            "error", "removed or skipped, and fails as it was: b_test.py::gone", "app/b_test.py"
+        ),
+    ]
+    tolerated = annotations(report, fails=False)
+    assert {one.level for one in tolerated if "fails now" in one.message} == {"warning"}
+    assert outputs(report, NO_PUSH, "")["proof"] == "refuted"
+    page = summary(report, NO_PUSH)
+    assert "#### Proof: refuted" in page
+    assert f"guard prove --baseline {'a' * 12} --head {'a' * 12} --no-cache --command x" in page
+    assert "tests/test_a.py:21: AssertionError" in page
+    assert "Proof" not in summary(step("x", check=checked("x", proof=None)), NO_PUSH)
+
+
+def test_many_failing_tests_are_ten_annotations_and_the_rest_is_counted() -> None:
+    names = tuple(f"tests/test_a.py::test_{n}" for n in range(200))
+    report = step("x", check=checked("x", proof=proof("x", **NONE | {"new_failures": names})))
+    shown = [line for line in lines(annotations(report, fails=True)) if line.startswith("::error")]
+    assert len(shown) == MOST_OF_A_LEVEL
+    assert "and 192 more lines" in shown[-1]
+    assert "and 175 more" in summary(report, NO_PUSH)

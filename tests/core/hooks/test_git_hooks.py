@@ -100,6 +100,7 @@ def run(opened: OpenIteration | None = None, ended: bool = False) -> Run:
         agent=None,
         session=None,
         frozen=None,
+        trusted=None,
     )
     return Run(
         seq=1,

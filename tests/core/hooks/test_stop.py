@@ -48,6 +48,7 @@ def heard(**more: Any) -> HookCall:
 
 CLEAN = StopFacts(heard(prompt="p1"))
 DIRTY = replace(CLEAN, files=("a.txt",))
+REFUTED = replace(CLEAN, refutation=messages.Refutation("a" * 40, "1 test fails", ("test_a",)))
 
 
 def members(*names: str, idle: bool = False) -> tuple[Member, ...]:
@@ -122,6 +123,20 @@ def decided(facts: StopFacts, before: HookSession | None = None, most: int = 2) 
         ),
         pytest.param(DIRTY, 2, ("blocked", "uncommitted", 1), id="uncommitted work"),
         pytest.param(CLEAN, 2, ("released", "clean", 0), id="nothing left"),
+        pytest.param(REFUTED, 2, ("blocked", "refuted", 1), id="refuted work"),
+        pytest.param(REFUTED, 0, ("released", "off", 0), id="refuted work, never held"),
+        pytest.param(
+            replace(REFUTED, files=("a.txt",)),
+            2,
+            ("blocked", "uncommitted", 1),
+            id="uncommitted work may repair what was refuted",
+        ),
+        pytest.param(
+            replace(REFUTED, failure="limited"),
+            2,
+            ("released", "limited", 0),
+            id="refuted work at a limit",
+        ),
     ],
 )
 def test_rules(facts: StopFacts, most: int, expected: tuple[str, str, int]) -> None:

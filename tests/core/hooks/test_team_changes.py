@@ -14,8 +14,8 @@ from guard.core.team.state import TeamState
 from tests.support.events import MOMENT
 from tests.support.teams import BOOT, LEASE, SCOPE, Team
 
-SUB = Joined("a1", "subagent", "general-purpose", None)
-MATE = Joined("a1", "teammate", "alice", "builders")
+SUB = Joined("a1", "subagent", "general-purpose", None, "hook")
+MATE = Joined("a1", "teammate", "alice", "builders", "hook")
 SHELL = {"id": "b1", "kind": "background_shell", "running": True, "description": "make"}
 LISTED_SUB = {"id": "a1", "kind": "subagent", "running": True, "description": ""}
 LISTED_MATE = {"id": "t1", "kind": "teammate", "running": True, "description": "alice"}
@@ -100,7 +100,7 @@ def runs(*members: Joined, kinds: frozenset[Kind] = TASKS) -> tuple[Change, ...]
 STARTED, ENDED = told("helper_started"), told("helper_ended")
 IDLE = told("teammate_idle", teammate="alice", team="builders")
 END = heard("session_ended")
-IS_IDLE, BOB = Alive("a1", idle=True), Joined("bob", "teammate", "bob")
+IS_IDLE, BOB = Alive("a1", idle=True), Joined("bob", "teammate", "bob", None, "hook")
 SIGNS = (
     *("tool_starting", "tool_used", "tool_failed", "task_created", "task_completed"),
     *("other", "prompted", "compacting", "stopping"),

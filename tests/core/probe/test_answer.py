@@ -81,6 +81,14 @@ PASSED_OVER: dict[str, tuple[str, Answer]] = {
     "a key of its own": (document(confidence=1, notes={"a": [1]}), Answer(status="complete")),
     "capitals": (document("Complete"), Answer(status="complete")),
     "capitals and space": (document(" WORKING\n"), Answer(status="working")),
+    "helpers, in camel case": (
+        document(agentsActive=True), Answer(status="complete", agents_active=True)),
+    "keys in capitals": (
+        document().replace("nonce", "Nonce").replace("status", "STATUS"), Answer(status="complete")),
+    "work that is left, in other spellings": (
+        document(Tasks_Pending=["1.3"], shouldContinue=True),
+        Answer(status="complete", tasks_pending=("1.3",), should_continue=True)),
+    "a sentence twice": (document(message="a", Message="b"), Answer(status="complete", message="a")),
     "null everywhere": (document("waiting", **dict.fromkeys(FULL)), Answer(status="waiting")),
     "a number for a message": (document(message=7), Answer(status="complete")),
     "a fraction of a commit": (document(commits_made=1.5), Answer(status="complete")),
@@ -135,6 +143,11 @@ REFUSED: dict[str, tuple[str | bytes, str]] = {
     "too many tasks": (document(tasks_pending=["t"] * 501), "tasks_pending"),
     "a task that is too long": (document(tasks_pending=["t" * 513]), "tasks_pending.0"),
     "a key twice": (f'{{"nonce":"{NONCE}","status":"working","status":"complete"}}', "twice"),
+    "a key in two spellings": (document(agents_active=True, agentsActive=False), "twice"),
+    "one beside one in capitals": (
+        document() + document("working").replace("nonce", "NONCE"),
+        "2 objects claim",
+    ),
     "the nonce twice": (f'{{"nonce":"{OTHER}","status":"complete","nonce":"{NONCE}"}}', "twice"),
     "NaN": (f'{{"nonce":"{NONCE}","status":"complete","commits_made":NaN}}', "no JSON object"),
     "half a surrogate pair": (document(message="@").replace("@", "\\ud800"), ""),

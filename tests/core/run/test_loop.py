@@ -47,6 +47,12 @@ def test_before_an_iteration(case: tuple[LoopLimits, int, float, int | None, Nex
     assert before_iteration(limits, iterations, elapsed, tasks, 10) == expected
 
 
+def test_ticked_boxes_do_not_end_a_loop_whose_work_is_not_proven() -> None:
+    assert before_iteration(LoopLimits(), 1, 1.0, 0, 17, unproven=True) is None
+    end = before_iteration(LoopLimits(max_iterations=1), 1, 1.0, 0, 17, unproven=True)
+    assert end == Next("max_iterations", 17)
+
+
 LATER = MOMENT + timedelta(minutes=5)
 AFTER: dict[str, tuple[CheckReport, bool, Next]] = {
     "complete: go on": (report("complete", "commits"), True, Next(None, 0)),
@@ -63,6 +69,8 @@ AFTER: dict[str, tuple[CheckReport, bool, Next]] = {
         report("working", "agent_alive"), True, Next(None, 12, seconds=10)),
     "working: go on": (report("working", "turn_limit"), True, Next(None, 12)),
     "error: go on, the breaker decides": (report("error", "no_session"), True, Next(None, 15)),
+    "refuted: go on, with what failed": (
+        report("refuted", "new_failures"), True, Next(None, 17)),
     "interrupted: go on": (report("interrupted", "helpers_killed"), True, Next(None, 16)),
     "interrupted by a limit: a minute after its end": (
         report("interrupted", "helpers_killed", LATER), True, Next(None, 16, 360.0)),
@@ -106,4 +114,4 @@ def test_limits_and_what_is_still_open_use_up_no_iteration() -> None:
 
 
 def test_every_status_has_an_exit_code_of_its_own() -> None:
-    assert sorted(EXIT_OF.values()) == [0, *range(10, 17)]
+    assert sorted(EXIT_OF.values()) == [0, *range(10, 18)]

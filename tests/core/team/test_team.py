@@ -405,3 +405,27 @@ def test_the_view_lies_where_its_key_says() -> None:
     assert state is not None
     assert TEAM.path(state.key()) == f"teams.d/{SCOPE.key}/team.json"
     assert state.members[0].seen.boot_id == BOOT
+
+
+CALL, HOOK = Joined("toolu_1", "subagent", told_by="call"), Joined("a1", "subagent", told_by="hook")
+HELPERS: frozenset[Kind] = frozenset(("subagent", "teammate"))
+ONE_HELPER: dict[str, tuple[Change, ...]] = {
+    "the call first": (CALL, HOOK),
+    "the hook first": (HOOK, CALL),
+    "the host names it too": (CALL, HOOK, MemberLeft("toolu_1", "ended"), Joined("a1", "subagent")),
+    "the host lists the call": (HOOK, CALL, Running((CALL,), HELPERS)),
+    "the host lists the helper": (HOOK, CALL, Running((Joined("a1", "subagent"),), HELPERS)),
+}
+
+
+@pytest.mark.parametrize("changes", ONE_HELPER.values(), ids=ONE_HELPER)
+def test_a_call_and_the_hook_of_its_helper_are_one_member(changes: tuple[Change, ...]) -> None:
+    team = after(*changes)
+    assert team.state is not None
+    assert [one.member for one in team.state.members if one.counts] == ["a1"]
+    assert count(after(*changes, Joined("toolu_2", "subagent", told_by="call"))) == 2
+    assert count(after(*changes, MemberLeft("a1", "ended"))) == 0
+
+
+def test_a_hook_names_no_call_of_a_shell() -> None:
+    assert count(after(Joined("toolu_1", "background_shell", told_by="call"), HOOK)) == 2

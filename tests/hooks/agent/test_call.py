@@ -98,6 +98,7 @@ def test_it_loads_next_to_nothing(repository: Path) -> None:
         "guard.hooks",
         *(f"guard.hooks.{name}" for name in ("call", "faults", "plain_json", "spool")),
         "guard.hooks.agent",
+        "guard.hooks.agent.journal",
         "guard.hooks.agent.payload",
     }
     stdin = data("claude", "PostToolUse", cwd=str(repository))

@@ -4,6 +4,8 @@ import fcntl
 import json
 import os
 import random
+import re
+import shlex
 import shutil
 import signal
 import subprocess
@@ -200,6 +202,67 @@ def test_a_session_is_let_go(session: Path, held: ExitStack, fault: str) -> None
     assert called("claude", "SessionStart", beginning, arranged) == ""
     if arranged.get("noted", True):
         assert "claude Stop: " in faults()
+
+
+def state_home_as_file(root: Path) -> None:
+    home = Path(os.environ["HOME"]) / "state"
+    home.rename(home.with_name("elsewhere"))
+    write(home, "")
+
+
+def workspace_as_link(root: Path) -> None:
+    place = Invocation().workspace.path
+    place.rename(root.parent / "elsewhere")
+    place.symlink_to(root.parent / "elsewhere")
+
+
+def pipe_as_head(root: Path) -> None:
+    (root / ".git/HEAD").unlink()
+    os.mkfifo(root / ".git/HEAD")
+
+
+def file_as_git_directory(root: Path) -> None:
+    shutil.rmtree(root / ".git")
+    write(root / ".git", "")
+
+
+BROKEN: dict[str, Callable[[Path], object]] = {
+    "no log": lambda _: (Invocation().workspace.path / "events.jsonl").unlink(),
+    "a link as workspace": workspace_as_link,
+    "a file as state home": state_home_as_file,
+    "no git directory": lambda root: shutil.rmtree(root / ".git"),
+    "a pipe as HEAD": pipe_as_head,
+    "a file as git directory": file_as_git_directory,
+}
+
+
+@pytest.mark.parametrize("breaks", BROKEN.values(), ids=BROKEN)
+def test_the_work_is_saved_before_a_session_is_let_go(
+    breaks: Callable[[Path], object], session: Path, tmp_path: Path
+) -> None:
+    work = {path.name: path.read_text() for path in session.glob("*.txt")}
+    assert len(work) > 1
+    breaks(session)
+    found = read(called("claude", "Stop", document("claude", "Stop", background_tasks=[]), {}))
+    told = re.search("the work tree is saved: (.*) DIR$", found["systemMessage"])
+    assert told, found
+    back, words = tmp_path / "back", shlex.split(told[1])
+    if words[0] == "guard":
+        assert run(*words[1:], back).code == 0
+    else:
+        back.mkdir()
+        subprocess.run(["sh", "-c", f"{told[1]} {back}"], check=True)
+    assert {path.name: path.read_text() for path in back.glob("*.txt")} == work
+
+
+def test_a_broken_repository_that_guard_never_saw_is_not_copied(
+    repository: Path, home: Path, tmp_path: Path
+) -> None:
+    shutil.rmtree(repository / ".git")
+    write(repository / ".git", "")
+    found = read(called("claude", "Stop", document("claude", "Stop", background_tasks=[]), {}))
+    assert "saved" not in found["systemMessage"]
+    assert not list(tmp_path.rglob("shadow.git"))
 
 
 def test_the_same_session_is_held_without_a_fault(session: Path) -> None:

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from guard.context.invocation import Invocation
+from guard.core.hooks.event_kinds import MARK
 from guard.core.hooks.git.state import COMMITS
 from guard.hooks import spool
 from guard.hooks.git import note, pre_push
@@ -105,7 +106,7 @@ def test_changes_that_a_program_above_has_put_aside(tmp_path: Path) -> None:
 
 def test_the_notes_are_documents_of_their_own_schema(repository: Path) -> None:
     commit(repository)
-    note.note_commit({**os.environ, note.MARK: "r\udcff" * 1000})
+    note.note_commit({**os.environ, MARK: "r\udcff" * 1000})
     (path,) = folder(repository).glob("*.json")
     assert json.loads(path.read_bytes())["schema"] == "guard/noted-commit/1"
     ingest_hooks(Invocation())

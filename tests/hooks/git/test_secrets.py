@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from guard.context.invocation import Invocation
+from guard.core.hooks.event_kinds import MARK
 from guard.hooks.git import secrets
-from guard.hooks.git.note import MARK
 from guard.hooks.git.pre_commit import check_staged
 from guard.hooks.git.work_tree import ask_git
 from guard.iteration.begin import begin
