@@ -559,7 +559,8 @@ def plan_run(
     What is not given of the budget is as the user's settings say.
     """
     from guard.core.cost.budget import CostBudget
-    from guard.plan.run import PlanRunTerms, run_plan
+    from guard.plan.run import run_plan
+    from guard.plan.run_state import PlanRunTerms
 
     guard = invocation(workspace, repo)
     settings = guard.users_config.settings.run

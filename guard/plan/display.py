@@ -7,7 +7,7 @@ from guard.context.output import Output, say
 from guard.core.base.text import escape, fit_line
 
 if TYPE_CHECKING:
-    from guard.plan.run import PlanRun
+    from guard.plan.run_state import PlanRunState
 
 _LONGEST = 300
 
@@ -22,7 +22,7 @@ class Display:
     def tell(self, line: str) -> None:
         self.output.note(line)
 
-    def show(self, run: "PlanRun") -> None:
+    def show(self, run: "PlanRunState") -> None:
         """Show where the run stands."""
 
     def close(self) -> None:
@@ -40,13 +40,3 @@ class PrintedRun(Display):
 def stamped_line(line: str) -> str:
     """Return the line with the time of day, short and without control characters."""
     return f"{datetime.now().astimezone():%H:%M:%S} {escape(fit_line(' '.join(line.split()), _LONGEST))}"
-
-
-def open_display(output: Output, form: str) -> Display:
-    """Return a table for a terminal; else, and for JSON, lines on stderr."""
-    if form == "json" or not output.is_drawn_on or output.verbosity < 0:
-        return PrintedRun(output)
-    # Only a terminal needs the library that draws.
-    from guard.plan.table import RunTable
-
-    return RunTable(output)

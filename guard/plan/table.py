@@ -17,7 +17,7 @@ from guard.core.coordinator.run_report import RunRow, run_rows
 from guard.core.coordinator.state import Coordinator
 from guard.core.cost.text import dollars
 from guard.plan.display import Display, stamped_line
-from guard.plan.run import PlanRun
+from guard.plan.run_state import PlanRunState
 
 _MOST_LINES = 8
 _FRAME_LINES = 6
@@ -39,7 +39,7 @@ class RunTable(Display):
     def tell(self, line: str) -> None:
         self._lines.append(stamped_line(line))
 
-    def show(self, run: PlanRun) -> None:
+    def show(self, run: PlanRunState) -> None:
         now = time.monotonic()
         if self._screen is None:
             self._screen = Screen(
@@ -64,7 +64,7 @@ class RunTable(Display):
             if "warning: " in line:
                 self._before.warn(line.partition("warning: ")[2])
 
-    def _draw(self, run: PlanRun) -> Group:
+    def _draw(self, run: PlanRunState) -> Group:
         now = run.guard.clock.now()
         at_work = {
             work.task_id: (work.kind, work.agent_id) for _, work in run.works() if work.task_id
@@ -89,7 +89,7 @@ class RunTable(Display):
         )
 
 
-def _head(run: PlanRun) -> str:
+def _head(run: PlanRunState) -> str:
     state: Coordinator = run.state
     landed = sum(task.id in state.landed_tasks for task in state.tasks)
     branch = run.target.ref.removeprefix("refs/heads/")

@@ -1,13 +1,16 @@
 """`guard plan run`: work the plan off."""
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from guard.commands import options
 from guard.context.invocation import Invocation
-from guard.context.output import format_option
+from guard.context.output import Output, format_option
+
+if TYPE_CHECKING:
+    from guard.plan.display import Display
 
 
 @click.command("run", context_settings={"ignore_unknown_options": False})
@@ -75,8 +78,8 @@ def run(
     left; 20 if the breaker of the plan opened; 130 after Ctrl-C.
     """
     from guard.core.coordinator.run_report import run_text
-    from guard.plan.display import open_display
-    from guard.plan.run import PlanRunTerms, run_plan
+    from guard.plan.run import run_plan
+    from guard.plan.run_state import PlanRunTerms
 
     budget = options.take_budget(guard.users_config.settings, budgets)
     terms = PlanRunTerms(
@@ -90,6 +93,18 @@ def run(
         budget,
         max_cost_per_task,
     )
-    report = run_plan(guard, terms, open_display(guard.output, form))
+    report = run_plan(guard, terms, _open_display(guard.output, form))
     guard.output.verdict(report, form, run_text)
     return report.exit_code
+
+
+def _open_display(output: Output, form: str) -> "Display":
+    """Return a table for a terminal; else, and for JSON, lines on stderr."""
+    if form == "json" or not output.is_drawn_on or output.verbosity < 0:
+        from guard.plan.display import PrintedRun
+
+        return PrintedRun(output)
+    # Only a terminal needs the library that draws.
+    from guard.plan.table import RunTable
+
+    return RunTable(output)

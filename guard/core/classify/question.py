@@ -173,7 +173,7 @@ _DEMAND = _words(
     r"\A(?:please )?(?:just )?(?:let me know|tell me|say) (?:if|whether) (?:that|this|it)(?:'s| is)(?: really"
     r"| still)? (?:ok|okay|fine|acceptable|what you|right|correct|allowed|intended)\b",
     r"\A(?:please )?(?:say|reply|answer|write|type|confirm)\b.{1,60}\b(?:and|then) (?:i|we)(?:'ll| will| can)\b",
-    r"\b(?:and|then) (?:confirm|approve|decide|choose)\b.*\b(?:before|so that|so) (?:i|we)\b",
+    r"\b(?:and|then) (?:confirm|approve|decide|choose)\b(?:.*\b(?:before|so that|so) (?:i|we)\b|\W*\Z)",
     r"\A(?:confirm|choose|pick|reply|answer|respond)\b.{0,60}\b(?:and i|to (?:proceed|continue)|with|which)\b",
 )
 _HANDS_OVER = _words(

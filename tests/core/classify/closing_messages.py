@@ -1,6 +1,7 @@
 """Last messages of agents, by what they need: those that cannot go on without an answer, and those that can."""
 
 ASKS = (
+    "I stopped before running `terraform apply`, since it would recreate the database. Please review the plan and confirm.",
     (
         "I looked at both services. The invoice total is rounded in one and not in the other. Which behaviour is the "
         "right one? Thanks in advance!"
