@@ -374,12 +374,13 @@ def _how_it_ended(output: Classification) -> str:
 
 
 def _last_word(seen: Evidence) -> str:
+    found = "the new commits cancel each other out" if seen.work.new_commits else "no new commits"
     if not seen.probes:
-        return "no new commits"
+        return found
     last = seen.probes[-1]
     if last.answer is None:
         return f"the probe failed: {last.detail}"
-    return f"no new commits, and the session says {last.answer.reading()}{_false_claim(seen)}"
+    return f"{found}, and the session says {last.answer.reading()}{_false_claim(seen)}"
 
 
 def _false_claim(seen: Evidence) -> str:

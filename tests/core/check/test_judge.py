@@ -519,6 +519,8 @@ DETAILS = {
         answered("complete", commits_made=7)),
     "no new commits, and the session says working; it claims 1 commit, and git has 0": asked(
         answered("working", commits_made=1)),
+    "the new commits cancel each other out, and the session says working": asked(
+        answered("working"), work=Work(new_commits=2, net_change=False)),
     "no commits, and work was left uncommitted; it claims 7 commits, and git has 0": asked(
         answered("working", commits_made=7), uncommitted=LEFT),
     "Which database?": asked(answered("working", **ASKS)),
