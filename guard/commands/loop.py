@@ -8,7 +8,7 @@ import click
 from guard.check.verdict_text import HOW_TO_PROVE, lacks_command, summary_lines
 from guard.commands import options
 from guard.context.invocation import Invocation
-from guard.core.base.text import escape, plural
+from guard.core.base.text import duration, escape, plural
 from guard.core.check.report import CheckReport
 from guard.core.cost.text import usage_line
 from guard.core.run.report import LoopReport
@@ -113,5 +113,5 @@ def _summary(report: LoopReport) -> str:
     hint = f"\n{HOW_TO_PROVE}" if any(map(lacks_command, done)) else ""
     return (
         f"{ends}{spent}{plural(len(done), 'iteration')}, {plural(commits, 'new commit')}, {rescued} rescued, "
-        f"{report.elapsed_seconds:.0f} s; ended: {report.reason}{hint}"
+        f"{duration(report.elapsed_seconds)}; ended: {report.reason}{hint}"
     )

@@ -8,6 +8,7 @@ from click.core import ParameterSource
 from guard.commands import options
 from guard.context.ids import id_callback
 from guard.context.invocation import Invocation
+from guard.context.output import colour
 from guard.core.base.text import escape
 from guard.core.report.document import NightReport
 from guard.errors import WrongUsage
@@ -71,7 +72,15 @@ def command(
 def _text(report: NightReport) -> str:
     from guard.core.report.text import report_text
 
-    return report_text(report)
+    return report_text(report, _bold, _warning)
+
+
+def _bold(text: str) -> str:
+    return colour(text, "bold")
+
+
+def _warning(text: str) -> str:
+    return colour(text, "warning")
 
 
 def _markdown(report: NightReport) -> str:

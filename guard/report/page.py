@@ -11,11 +11,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from guard.context.invocation import Invocation
-from guard.core.base.text import escape
+from guard.core.base.text import duration, escape
 from guard.core.check.words import status_word
 from guard.core.cost.text import count_of, dollars, usage_line
 from guard.core.report import charts
-from guard.core.report.compose import duration
 from guard.core.report.details import CommitDetails
 from guard.core.report.document import NightReport
 from guard.core.report.sections import diff_words, tests_words, title_of

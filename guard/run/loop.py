@@ -307,7 +307,8 @@ class Loop:
         try:
             while (left := until - time.monotonic()) > 0:
                 wait = f"{left / 60:.1f} min" if left >= 60 else f"{left:.0f} s"
-                live.say(f"the next iteration begins in {wait}")
+                # What stands behind the semicolon changes without a new line where there is no terminal.
+                live.say(f"waits for the next iteration; {wait} left")
                 time.sleep(min(_TICK_SECONDS, left))
         finally:
             live.clear()

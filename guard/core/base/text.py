@@ -58,3 +58,13 @@ def fit_line(text: str, most: int = LONGEST_LINE) -> str:
 def is_id(text: str) -> bool:
     """Tell whether the text is safe in a path and in a ref name."""
     return _ID.fullmatch(text) is not None and text.casefold() not in RESERVED_IDS
+
+
+def duration(seconds: float) -> str:
+    """Return a length of time as people say it."""
+    whole = round(seconds)
+    if whole < 60:
+        return f"{whole} s"
+    minutes = round(seconds / 60)
+    hours, rest = divmod(minutes, 60)
+    return f"{hours} h {rest} min" if hours else f"{minutes} min"

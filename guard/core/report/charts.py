@@ -8,10 +8,9 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from itertools import islice, pairwise
 
-from guard.core.base.text import fit_line, plural
+from guard.core.base.text import duration, fit_line, plural
 from guard.core.check.words import status_word
 from guard.core.cost.text import dollars
-from guard.core.report.compose import duration
 from guard.core.report.document import (
     AgentLane,
     BreakerMoment,
@@ -24,6 +23,7 @@ from guard.core.report.document import (
 WIDTH = 1000.0
 """Of a lane of time."""
 _LEAST = 1.5
+_LEAST_LABELLED = 40.0
 _MOST_LANES = 40
 _DENSE = 300
 _QUIET = ("wait", "complete", "working", "waiting", "limited")
@@ -41,6 +41,12 @@ class Bar:
     width: float
     kind: str
     title: str
+    label: str = ""
+    """What stands in the bar itself, if it is wide enough to be read on a phone."""
+
+    @property
+    def middle(self) -> float:
+        return round(self.x + self.width / 2, 1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,10 +125,11 @@ class Scale:
         part = (at - self.begin).total_seconds() / self.seconds
         return round(min(1.0, max(0.0, part)) * WIDTH, 1)
 
-    def bar(self, begin: datetime, end: datetime, kind: str, title: str) -> Bar:
+    def bar(self, begin: datetime, end: datetime, kind: str, title: str, label: str = "") -> Bar:
         x = min(self.x(begin), WIDTH - _LEAST)
         width = max(_LEAST, round(self.x(end) - x, 1))
-        return Bar(x, width, kind, fit_line(title, _LONGEST))
+        is_wide = width >= _LEAST_LABELLED
+        return Bar(x, width, kind, fit_line(title, _LONGEST), label if is_wide else "")
 
     def ticks(self) -> Iterator[Tick]:
         """Yield round times, at most eight."""
@@ -181,7 +188,8 @@ def _run_lanes(report: NightReport, scale: Scale) -> Iterator[Lane]:
     for each in report.iterations:
         end = each.ended_at or report.made_at
         kind = each.status or "open"
-        bars.setdefault(each.run, []).append(scale.bar(each.at, end, kind, iteration_title(each)))
+        bar = scale.bar(each.at, end, kind, iteration_title(each), str(each.number))
+        bars.setdefault(each.run, []).append(bar)
     for run in islice((run for run in report.runs if run.run in bars), _MOST_LANES):
         about = plural(run.iterations, "iteration")
         ended = f", ended: {run.ended}" if run.ended else ""

@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 from functools import cached_property
 from typing import get_args
 
-from guard.core.base.text import escape, plural
+from guard.core.base.text import duration, escape, plural
 from guard.core.check.words import status_word
 from guard.core.coordinator.state import task_statuses
 from guard.core.cost.text import dollars
@@ -195,16 +195,6 @@ def _headline(
         tokens=usage.tokens,
         probe_cost_usd=round(sum(probes), 12) if probes else None,
     )
-
-
-def duration(seconds: float) -> str:
-    """Return a length of time as people say it."""
-    whole = round(seconds)
-    if whole < 60:
-        return f"{whole} s"
-    minutes = round(seconds / 60)
-    hours, rest = divmod(minutes, 60)
-    return f"{hours} h {rest} min" if hours else f"{minutes} min"
 
 
 def _run(run: KnownRun, iterations: int) -> document.RunEntry:

@@ -4,10 +4,9 @@ from collections.abc import Callable, Iterable, Iterator
 from datetime import datetime
 from typing import NamedTuple
 
-from guard.core.base.text import plural
+from guard.core.base.text import duration, plural
 from guard.core.check.words import status_word
 from guard.core.cost.text import dollars, usage_line
-from guard.core.report.compose import duration
 from guard.core.report.document import (
     AgentLane,
     DiffStat,
@@ -74,7 +73,7 @@ def day_time(at: datetime | None) -> str:
 def _needs(report: NightReport, style: Style) -> Iterator[str]:
     for need in report.needs_you:
         kind = need.kind.replace("_", " ")
-        yield f"{kind}: {style.words(need.text)} {style.command(need.command)}"
+        yield f"{kind}: {style.words(need.text)}{style.command(need.command)}"
 
 
 def _review(report: NightReport, style: Style) -> Iterator[str]:
@@ -82,7 +81,7 @@ def _review(report: NightReport, style: Style) -> Iterator[str]:
         why = "".join(f"; look first: {style.words(reason)}" for reason in item.look_first)
         facts = "; ".join(review_facts(item))
         oid = item.oids[0][:_SHORT] if item.oids else ""
-        yield f"{oid} {style.words(item.title)} ({facts}){why} {style.command(item.undo)}"
+        yield f"{oid} {style.words(item.title)} ({facts}){why}{style.command(item.undo)}"
 
 
 def review_facts(item: ReviewItem) -> Iterator[str]:
@@ -149,13 +148,13 @@ def _rescues(report: NightReport, style: Style) -> Iterator[str]:
         if each.commits:
             said += f"; {', '.join(oid[:_SHORT] for oid in each.commits)}"
         said += f" on {style.words(each.branch)}" if each.branch else ""
-        yield f"{said} {style.command(each.restore)}" if each.restore else said
+        yield f"{said}{style.command(each.restore)}" if each.restore else said
 
 
 def _held_back(report: NightReport, style: Style) -> Iterator[str]:
     for each in report.held_back:
         said = f"{style.words(each.path)}: {style.words(each.why)}"
-        yield f"{said} {style.command(each.restore)}" if each.restore else said
+        yield f"{said}{style.command(each.restore)}" if each.restore else said
 
 
 def _proofs(report: NightReport, style: Style) -> Iterator[str]:
