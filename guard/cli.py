@@ -12,7 +12,7 @@ import click
 from guard import __version__
 from guard.context.output import Output, discard_unprintable, say
 from guard.core.base.text import escape
-from guard.errors import EXIT_CODES, GuardError, Interrupted, ReaderGone
+from guard.errors import GuardError, Interrupted, ReaderGone
 from guard.system.signals import interrupt_on_termination
 from guard.system.startup import prepare
 
@@ -31,11 +31,12 @@ COMMANDS = {
     "doctor": "Check the machine and the workspace, and print a hint for each problem.",
     "event": "Record an event of the coordinator by its type.",
     "failures": "Show why audits failed, by kind and cause, and warn the tasks concerned.",
-    "gate": "Hold back the end of a turn in an agent's event stream while its helpers work.",
+    "gate": "Hold back the end of a turn while helpers work, in an agent's event stream.",
     "github": "Run the steps of guard's GitHub action, and report a verdict to GitHub.",
+    "help": "Show the help of a command or of a topic; `guard help exit-codes` explains the exit codes.",
     "hook": "Handle a hook call from an agent CLI or from git.",
-    "init": "Write a commented configuration file for this repository, and propose a command that proves work.",
-    "install": "Install guard's hooks in an agent's settings or in a git repository.",
+    "init": "Write a short configuration file, with what guard found in the project and why.",
+    "install": "Install guard's hooks in an agent's settings or a git repository.",
     "judge": "Judge an evidence document or a past check, and explain the verdict.",
     "log": "Print the events of the log.",
     "loop": "Run the agent again and again, until the work is done or a person is needed.",
@@ -58,11 +59,31 @@ COMMANDS = {
     "status": "Show every task with its agents, and which of them are alive, at work or stale.",
     "team": "Count an agent's helpers; guard holds back a completion while any of them counts.",
     "trust": "Trust the project's settings as they are in a commit, or show what is trusted.",
-    "uninstall": "Remove guard's hooks from an agent's settings or from a git repository.",
+    "uninstall": "Remove guard's hooks from an agent's settings or a git repository.",
     "validate": "Validate state and configuration files against their schemas.",
     "verify": "Verify the whole log, and compare each view with it.",
     "where": "Print where guard keeps the state of this repository.",
 }
+GROUPS = {
+    "Run": ("demo", "init", "run", "loop", "check", "baseline", "prove", "breaker", "trust"),
+    "Look": ("status", "report", "show", "dashboard", "activity", "metrics", "notify"),
+    "Save": ("snapshot", "snapshots", "restore", "rescue"),
+    "Agents": ("agent", "team", "gate", "resume"),
+    "Plans": ("plan", "event", "failures", "rollback"),
+    "Hooks": ("install", "uninstall", "hook", "github"),
+    "Inspect": (
+        *("doctor", "config", "where", "log", "verify", "rebuild", "validate", "schema", "judge"),
+        *("classify", "probe", "completion", "help"),
+    ),
+}
+"""The commands as `guard --help` shows them, each in one group."""
+_LONGEST_LINE = 66
+_EXIT_CODES = """\
+  0 complete, 1 no, 2 wrong usage, 3 a bug, 4 repository or configuration,
+  5 state, 6 store busy; 10 stalled, 11 waiting, 12 working, 13 limited,
+  14 a person is needed, 15 probe or proof failed, 16 interrupted, 17 refuted,
+  20 breaker open; 130 Ctrl-C
+"""
 
 
 # A command's module is loaded when the command is called. The names and first help lines are here, so that `guard --help`
@@ -80,13 +101,35 @@ class LazyGroup(click.Group):
         assert isinstance(command, click.Command)
         return command
 
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        if args and args[0] not in COMMANDS and args[0][:1].isalnum():
+            raise click.UsageError(no_such_command(args[0]), ctx)
+        return super().resolve_command(ctx, args)
+
     def format_commands(self, _ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        with formatter.section("Commands"):
-            formatter.write_dl(list(COMMANDS.items()))
+        width = max(map(len, COMMANDS))
+        for title, names in GROUPS.items():
+            rows = [f"  {name:{width}}  {_one_line(COMMANDS[name])}\n" for name in names]
+            formatter.write(f"\n{title}:\n{''.join(rows)}")
 
     def format_epilog(self, _ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        with formatter.section("Exit codes"):
-            formatter.write_dl([(str(code), meaning) for code, meaning in EXIT_CODES.items()])
+        with formatter.section("Exit codes (`guard help exit-codes` explains them)"):
+            formatter.write(_EXIT_CODES)
+
+
+def _one_line(text: str) -> str:
+    # What stands after the first comma or colon is for the command's own help.
+    return text[:-1] if len(text) <= _LONGEST_LINE + 1 else re.split("[,:;]", text)[0].rstrip(".")
+
+
+def no_such_command(name: str) -> str:
+    from difflib import get_close_matches
+
+    near = get_close_matches(name, COMMANDS, n=3, cutoff=0.6)
+    meant = " or ".join(f"`guard {one}`" for one in near)
+    return f"no such command {name!r}" + (f"; did you mean {meant}?" if near else "")
 
 
 @click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})

@@ -31,7 +31,7 @@ _NAMED = 5
 )
 @click.pass_obj
 def command(guard: Invocation, agent: str, max_hold: float | None) -> int:
-    """Hold back the end of a turn in an agent's event stream while its helpers work.
+    """Hold back the end of a turn while helpers work, in an agent's event stream.
 
     Guard reads the stream on standard input and writes it to standard output, line by line. It replaces the line
     that ends the agent's turn by `{"type":"complete",…}`, or by `{"type":"usage_update",…}` while helpers of the

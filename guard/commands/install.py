@@ -21,7 +21,7 @@ from guard.install.json_edit import render
 )
 @prints_report
 def command(guard: Invocation, /, form: str, **given: Any) -> None:
-    """Install guard's hooks in an agent's settings or in a git repository.
+    """Install guard's hooks in an agent's settings or a git repository.
 
     The hooks are for you alone, and kept out of commits, unless you say `--project`. All other settings stay as they are.
     Guard keeps a git hook that exists already, and calls it first. Installing

@@ -14,7 +14,7 @@ from guard.install import agent_hooks, git_options, options
 @options.where_options
 @prints_report
 def command(guard: Invocation, /, form: str, **given: Any) -> int:
-    """Remove guard's hooks from an agent's settings or from a git repository.
+    """Remove guard's hooks from an agent's settings or a git repository.
 
     Everything else stays as it is; entries that only guard's hooks needed go with them. Guard restores the git
     hooks that were there before. Exit code 1 if a hook was changed by hand: guard leaves it in place.

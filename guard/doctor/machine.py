@@ -3,10 +3,11 @@
 import os
 import re
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
+from importlib.util import find_spec
 
 from guard.context.invocation import Invocation
 from guard.core.agents.registry import GLOBAL_REGISTRY
@@ -18,6 +19,13 @@ from guard.system.processes import run
 from guard.system.programs import installed_inside, search_program
 
 AGENT_CLIS = ("claude", "codex", "gemini", "qwen", "opencode", "copilot")
+_USED_FOR = {"tmux": "to watch agents' sessions"}
+_EXTRAS = {
+    "web": ("starlette", "`guard dashboard`"),
+    "fleet": ("psycopg", "several machines"),
+    "notify": ("apprise", "notices by other services"),
+}
+"""By extra of the package, a module that it brings, and what it is for."""
 _OLDEST_GIT = (2, 31)
 _CLI_SECONDS = 10.0
 _MOST_BYTES = 65536
@@ -67,10 +75,20 @@ def programs(guard: Invocation) -> Iterator[DoctorCheck]:
         yield DoctorCheck.of("tmux", "ok", "found")
     elif searches["tmux"].refused:
         yield DoctorCheck.of("tmux", "warning", searches["tmux"].problem, searches["tmux"].hint)
-    else:
-        yield DoctorCheck.of(
-            "tmux", "warning", "not found", "install tmux to have agents' sessions watched"
-        )
+    absent = [name for name, search in searches.items() if not (search.program or search.refused)]
+    # That there is no agent CLI at all has been said.
+    yield from _not_installed([name for name in absent if clis or name == "tmux"])
+
+
+def _not_installed(programs: Sequence[str]) -> Iterator[DoctorCheck]:
+    missing = [f"{name} ({_USED_FOR[name]})" if name in _USED_FOR else name for name in programs]
+    missing += [
+        f"the extra {extra} ({used_for})"
+        for extra, (module, used_for) in _EXTRAS.items()
+        if find_spec(module) is None
+    ]
+    if missing:
+        yield DoctorCheck.of("not installed", "ok", ", ".join(missing))
 
 
 def _version(program: str, environ: Mapping[str, str]) -> str:

@@ -48,11 +48,22 @@ def propose_setup(guard: Invocation) -> str:
     return ""
 
 
-def _read_facts(guard: Invocation, repository: Repository) -> ProjectFacts:
+def list_paths(guard: Invocation) -> frozenset[str]:
+    """Return the files of the work tree that git does not ignore; none where git cannot tell."""
+    with suppress(GuardError):
+        return _list_paths(guard, guard.repository)
+    return frozenset()
+
+
+def _list_paths(guard: Invocation, repository: Repository) -> frozenset[str]:
     limit = guard.config.settings.completion_check.git_timeout_seconds
     git = RepositoryReader(repository, guard.environ, limit)
     listed = git.ask("ls-files", "-z", "--cached", "--others", "--exclude-standard")
-    paths = frozenset(os.fsdecode(path) for path in listed.split(b"\0") if path)
+    return frozenset(os.fsdecode(path) for path in listed.split(b"\0") if path)
+
+
+def _read_facts(guard: Invocation, repository: Repository) -> ProjectFacts:
+    paths = _list_paths(guard, repository)
     texts = {name: _read(repository.root / name) for name in PROJECT_FILES if name in paths}
     looked_for = ["node_modules", *(f"{name}/bin/python" for name in ENVIRONMENTS)]
     looked_for += [f"{name}/bin/pytest" for name in ENVIRONMENTS]

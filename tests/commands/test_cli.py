@@ -17,7 +17,7 @@ import pytest
 import guard.commands
 from guard import __version__
 from guard.agents import registry
-from guard.cli import COMMANDS
+from guard.cli import COMMANDS, GROUPS
 from guard.errors import EXIT_CODES
 from guard.store.file_store import FileStore
 from tests.support import NOW, TIME_LIMIT, Result, commit, git, run, write
@@ -49,14 +49,46 @@ def started(*words: str | Path) -> subprocess.Popen[bytes]:
     )
 
 
-def test_help_has_the_whole_table_of_exit_codes_and_every_command() -> None:
+def test_help_has_every_exit_code_and_every_command_in_one_group() -> None:
     result = run("--help")
     assert (result.code, result.err) == (0, "")
-    lines = [re.sub(r"\s+", " ", line.strip()) for line in result.out.splitlines()]
-    table = lines[lines.index("Exit codes:") + 1 :]
-    assert table == [f"{code} {meaning}" for code, meaning in EXIT_CODES.items()]
+    codes = result.out.rpartition("explains them):\n")[2]
+    assert [int(code) for code in re.findall(r"\d+", codes)] == list(EXIT_CODES)
+    shown = {
+        title: tuple(re.findall(r"^  (\w+) ", rows, re.M))
+        for title, rows in re.findall(r"^(\w+):\n((?:  .*\n)+)", result.out, re.M)
+    }
+    assert {title: shown[title] for title in GROUPS} == GROUPS
+    assert sorted(name for names in GROUPS.values() for name in names) == list(COMMANDS)
+    assert [line for line in result.out.splitlines() if len(line) > 80] == []
+
+
+def test_the_topic_of_exit_codes_has_the_whole_table() -> None:
+    result = run("help", "exit-codes")
+    assert (result.code, result.err) == (0, "")
+    table = [line.strip().split("  ") for line in result.out.splitlines()[2:]]
+    assert table == [[str(code), meaning] for code, meaning in EXIT_CODES.items()]
     assert list(EXIT_CODES) == [0, 1, 2, 3, 4, 5, 6, 10, 11, 12, 13, 14, 15, 16, 17, 20, 130]
-    assert [name for name in COMMANDS if not re.search(rf"^  {name} ", result.out, re.M)] == []
+
+
+@pytest.mark.parametrize("words", [[], ["check"], ["agent", "spawn"]], ids=" ".join)
+def test_help_of_a_command_is_the_same_by_both_ways(words: list[str]) -> None:
+    assert run("help", *words).out == run(*words, "--help").out
+
+
+@pytest.mark.parametrize(
+    ("words", "meant"),
+    [
+        (["chekc"], "no such command 'chekc'; did you mean `guard check`?"),
+        (["reprot", "--html", "x"], "no such command 'reprot'; did you mean `guard report`?"),
+        (["help", "exit-code"], "did you mean `guard help exit-codes`?"),
+        (["help", "agent", "spwan"], "did you mean `guard help agent spawn`?"),
+    ],
+)
+def test_a_command_that_is_misspelt_is_recognised(words: list[str], meant: str) -> None:
+    result = run(*words)
+    assert (result.code, result.out) == (2, "")
+    assert meant in result.err
 
 
 @pytest.mark.parametrize("word", ["--help", "-h", "--version"])
@@ -115,6 +147,7 @@ def test_every_option_says_what_it_does(name: str) -> None:
         (["agent", "nope"], "guard agent"),
         (["agent", "update", "--task", "T1"], "guard agent update"),
         (["--repo", "nowhere", "where"], "guard"),
+        (["help", "nope"], "guard"),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else "",
 )

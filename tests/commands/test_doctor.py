@@ -73,6 +73,17 @@ def test_the_text_has_a_mark_a_name_and_hints(repository: Path) -> None:
     assert any(line.strip().startswith("hint: install one of claude, ") for line in lines)
 
 
+def test_what_is_not_installed_is_said_once(repository: Path, tools: Path) -> None:
+    assert doctor()["not installed"]["found"].startswith("tmux (to watch agents' sessions)")
+    program(tools, "claude", "#!/bin/sh\necho '2.1.37 (Claude Code)'\n")
+    text = run("doctor").out
+    (line,) = [line for line in text.splitlines() if "copilot" in line]
+    assert line.startswith("ok    not installed codex, gemini, qwen, opencode, copilot, tmux (")
+    assert text.count("tmux") == 1
+    program(tools, "tmux", "#!/bin/sh\n")
+    assert "tmux" not in doctor().get("not installed", {"found": ""})["found"]
+
+
 def test_looking_leaves_nothing_behind(repository: Path, workspace: Path, home: Path) -> None:
     doctor()
     assert not (home / "state").exists()
