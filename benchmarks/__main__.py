@@ -1,7 +1,8 @@
 """`python -m benchmarks [NAME…] [--write]`: print the figures; with --write, also into RESULTS.md.
 
 `verdicts` takes `--sessions N` and `--seed S`; `activity` and `plan` take `--seed S`; `proof` takes
-`--most N`, and plays only so many cases of each runner.
+`--most N`, and plays only so many cases of each runner; `truth` takes all three, and
+`--alone`: else it installs other tools to compare with.
 """
 
 import sys
@@ -27,6 +28,7 @@ NAMES = (
         "proof_cost",
         "plan",
         "report",
+        "truth",
     ),
 )
 RESULTS = Path(__file__).with_name("RESULTS.md")
@@ -56,6 +58,12 @@ def _told(words: list[str]) -> Namespace:
     parser.add_argument("--sessions", type=int, help="how many sessions `verdicts` makes up")
     parser.add_argument("--most", type=int, help="how many cases of each runner `proof` plays")
     parser.add_argument("--seed", type=int, help="and from which seed")
+    parser.add_argument(
+        "--alone",
+        action="store_true",
+        default=None,
+        help="`truth` installs and asks no other tools",
+    )
     return parser.parse_args(words)
 
 
@@ -65,6 +73,7 @@ def _measured(name: str, told: Namespace) -> Iterable[Row]:
         "activity": ("seed",),
         "proof": ("most",),
         "plan": ("seed",),
+        "truth": ("sessions", "seed", "most", "alone"),
     }.get(name, ())
     options = {option: getattr(told, option) for option in taken}
     given = {option: value for option, value in options.items() if value is not None}

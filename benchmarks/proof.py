@@ -144,8 +144,8 @@ def outcomes(cases: Mapping[str, Case]) -> list[Outcome]:
 
 def rows(most: int | None = None) -> Iterator[Row]:
     """Judge both sets; `most` bounds how many cases of each runner are played."""
-    tampered = outcomes(_some(TAMPERED, most))
-    sound = outcomes(_some(HONEST, most))
+    tampered = outcomes(some(TAMPERED, most))
+    sound = outcomes(some(HONEST, most))
     believed = [one for one in tampered if one.result == "proven"]
     refused = [one for one in sound if one.result == "refuted"]
     yield none_of(
@@ -165,7 +165,7 @@ def rows(most: int | None = None) -> Iterator[Row]:
     )
 
 
-def _some(cases: Mapping[str, Case], most: int | None) -> Mapping[str, Case]:
+def some(cases: Mapping[str, Case], most: int | None) -> Mapping[str, Case]:
     if most is None:
         return cases
     found: dict[str, Case] = {}

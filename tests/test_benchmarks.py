@@ -10,19 +10,25 @@ from benchmarks.__main__ import NAMES
 from benchmarks.coordinator import rows as coordinator_rows
 from benchmarks.hook import rows as hook_rows
 from benchmarks.measure import at_least, at_most, table
+from benchmarks.peers import NotInstalled, Peer, install
 from benchmarks.proof import HONEST, TAMPERED, Outcome, matrix
 from benchmarks.proof_cases.case import apply
 from benchmarks.proof_cost import rows as proof_cost_rows
+from benchmarks.question_set import ASKS, GOES_ON
 from benchmarks.secrets import rows
 from benchmarks.snapshots import rows as snapshot_rows
 from benchmarks.startup import rows as startup_rows
 from benchmarks.status import rows as status_rows
+from benchmarks.truth import Score, share, wilson
+from benchmarks.truth import table as truth_table
+from tests.core.classify import closing_messages
 from tests.support import ROOT
 
 pytestmark = pytest.mark.long
+TRUTH = "truth --alone --sessions 60 --most 1"
 
 
-@pytest.mark.parametrize("words", ["claims", "verdicts --sessions 60", "proof --most 1"])
+@pytest.mark.parametrize("words", ["claims", "verdicts --sessions 60", "proof --most 1", TRUTH])
 def test_a_benchmark_prints_a_table(words: str) -> None:
     assert words.split()[0] in NAMES
     command = [sys.executable, "-m", "benchmarks", *words.split()]
@@ -126,3 +132,27 @@ def test_a_case_that_is_judged_wrong_is_named() -> None:
     text = matrix([wrong], [right])
     assert "| broken | 1 | 0 | 0 | 0 | 1 | 1 |" in text
     assert "| honest | 1 | 0 | 0 | 0 | 1 | 0 |" in text
+
+
+def test_a_share_has_the_interval_of_wilson() -> None:
+    low, high = wilson(29, 30)
+    assert (round(low, 4), round(high, 4)) == (0.8333, 0.9941)
+    assert wilson(0, 0) == (0.0, 1.0)
+    assert share(0, 0) == "-"
+
+
+def test_a_score_counts_what_was_true_and_what_was_said() -> None:
+    score = Score.of("a way", [(True, True), (True, False), (False, True), (False, False)])
+    assert (score.right, score.wrong, score.missed, score.passed) == (1, 1, 1, 1)
+    assert "| a way | 1 | 1 | 1 | 1 | 50 % (9 to 91) | 50 % (9 to 91) |  |" in truth_table([score])
+
+
+def test_the_set_of_last_messages_has_sixty_that_no_other_set_has() -> None:
+    assert (len(ASKS), len(GOES_ON)) == (30, 30)
+    known = {*closing_messages.ASKS, *closing_messages.GOES_ON}
+    assert known.isdisjoint({*ASKS, *GOES_ON})
+
+
+def test_a_peer_that_needs_another_python_says_so() -> None:
+    with pytest.raises(NotInstalled, match=r"^needs Python 3.99, which is not here$"):
+        install(Peer("no-such-package", "1.0", (3, 99)))
