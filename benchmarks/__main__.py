@@ -27,6 +27,7 @@ NAMES = (
         "proof",
         "proof_cost",
         "plan",
+        "kills",
         "report",
         "truth",
     ),

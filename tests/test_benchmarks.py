@@ -9,6 +9,7 @@ import pytest
 from benchmarks.__main__ import NAMES
 from benchmarks.coordinator import rows as coordinator_rows
 from benchmarks.hook import rows as hook_rows
+from benchmarks.kills import rows as kills_rows
 from benchmarks.measure import at_least, at_most, table
 from benchmarks.peers import NotInstalled, Peer, install
 from benchmarks.proof import HONEST, TAMPERED, Outcome, matrix
@@ -94,6 +95,37 @@ def test_the_status_of_many_agents_is_measured_beside_that_of_few() -> None:
     (row,) = status_rows(many=20, few=2, rounds=1)
     assert row.what == "`guard status`, 20 active agents beside 2"
     assert row.value > 0
+
+
+@pytest.fixture
+def with_plugins(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The environment of a person who runs the tests of guard."""
+    monkeypatch.delenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD")
+
+
+@pytest.mark.usefixtures("with_plugins")
+def test_a_series_is_played_in_full_length_and_a_failed_one_is_named(tmp_path: Path) -> None:
+    lines = (
+        "import pytest\nfrom tests.support.series import times\npytestmark = pytest.mark.series\n"
+    )
+    good, bad = "def test_full(): assert times(1, full=7) == 7\n", "def test_bad(): assert 0\n"
+    (tmp_path / "test_good.py").write_text(lines + good)
+    (tmp_path / "test_bad.py").write_text(lines + good + bad)
+    found = {row.what.split()[2]: row for row in kills_rows([str(tmp_path)])}
+    assert {Path(name).name: row.value for name, row in found.items()} == {
+        "test_good.py": 0,
+        "test_bad.py": 1,
+    }
+    assert [row.detail.partition("; ")[2] for row in found.values() if row.value] == [
+        "failed: test_bad"
+    ]
+
+
+@pytest.mark.usefixtures("with_plugins")
+def test_without_a_series_there_is_no_figure(tmp_path: Path) -> None:
+    (tmp_path / "test_none.py").write_text("def test_none(): pass\n")
+    with pytest.raises(RuntimeError, match="played no series"):
+        list(kills_rows([str(tmp_path)]))
 
 
 def test_an_unknown_name_is_refused() -> None:

@@ -34,6 +34,21 @@ def test_it_has_the_folder_the_environment_and_the_input(repository: Path, tmp_p
     assert result.out.startswith(f"text\n{repository}\né\n")
 
 
+BUILT = """
+from pydantic import BaseModel
+def below(model):
+    for one in model.__subclasses__():
+        yield one
+        yield from below(one)
+own = [one for one in below(BaseModel) if one.__module__.startswith("guard.")]
+print(len(own) > 100, [one.__name__ for one in own if not one.__pydantic_complete__])
+"""
+
+
+def test_its_models_are_built_before_it_forks(repository: Path) -> None:
+    assert run(script=BUILT).out == "True []\n"
+
+
 def test_input_and_output_larger_than_a_pipe(repository: Path) -> None:
     text = "x" * 1_000_000
     result = run("run", "--no-probe", "--no-wait", "--", "cat", stdin=text)

@@ -59,6 +59,7 @@ def test_the_same_seed_gives_the_same_sessions_and_another_one_others() -> None:
     assert simulated(30, seed=2) != simulated(30, seed=3)
 
 
+@pytest.mark.no_cover
 def test_plain_counting_does_worse() -> None:
     plain = [one.plain for one in simulated(SESSIONS, seed=11) if one.plain]
     assert sum(one.is_false_abort for one in plain) > 5
@@ -121,6 +122,7 @@ BROKEN: dict[str, tuple[Callable[[pytest.MonkeyPatch], None], str]] = {
 }  # fmt: skip
 
 
+@pytest.mark.no_cover
 @pytest.mark.parametrize(("break_it", "found"), BROKEN.values(), ids=BROKEN)
 def test_a_product_that_is_broken_is_found_out(
     break_it: Callable[[pytest.MonkeyPatch], None], found: str, monkeypatch: pytest.MonkeyPatch
@@ -143,6 +145,7 @@ def test_the_figures_and_the_table_are_printed() -> None:
     assert "| probes spent per session, of 60 sessions, seed 4 | at most 1.2 |" in done.stdout
 
 
+@pytest.mark.no_cover
 def test_what_is_wrong_stands_in_the_figures(monkeypatch: pytest.MonkeyPatch) -> None:
     believing(monkeypatch)
     text = table(list(rows(sessions=400, seed=3)))

@@ -14,11 +14,12 @@ from guard.core.agents.agent import ACTIVE, TERMINAL
 from guard.core.agents.registry import AGENT_REGISTRY, GLOBAL_REGISTRY
 from guard.store.file_store import FileStore
 from tests.support.reporter import SHARED, TASKS, populate, start
+from tests.support.series import times
 from tests.support.sessions import until
 
-pytestmark = pytest.mark.long
+pytestmark = [pytest.mark.long, pytest.mark.series]
 
-PROCESSES = 32
+PROCESSES = times(16, full=32)
 _DEADLINE = 240
 _LEAST_REPORTS = 2 * PROCESSES
 """So many reports returned in each life before the first process is killed, however slow the machine is."""

@@ -12,8 +12,9 @@ from guard.coordinator.record import record, require_state
 from guard.core.agents.registry import GLOBAL_REGISTRY
 from tests.support import ROOT
 from tests.support.plans import plan, task
+from tests.support.series import times
 
-TASKS = 1000
+TASKS = times(120, full=1000)
 LIMIT = 1500
 
 
@@ -35,6 +36,7 @@ def started(workspace: Path, name: str, home: Path) -> "subprocess.Popen[str]":
 
 
 @pytest.mark.long
+@pytest.mark.series
 @pytest.mark.timeout(1800)
 def test_no_task_goes_to_two_agents(workspace: Path, home: Path) -> None:
     guard = Invocation(workspace_option=str(workspace))

@@ -8,9 +8,10 @@ import pytest
 
 from tests.support import git, write
 from tests.support.reverts import State, settled, state
+from tests.support.series import times
 from tests.support.victims import Victims
 
-KILLS = 50
+KILLS = times(8, full=50)
 QUIET_CALLS = 60
 """Before these there is only a snapshot, and objects that nothing refers to."""
 
@@ -112,6 +113,7 @@ def test_killed_before_any_call(scene: Scene) -> None:
     git(scene.root, "fsck", "--strict")
 
 
+@pytest.mark.series
 @pytest.mark.parametrize("everything", [False, True], ids=["alone", "with all it started"])
 def test_killed_at_random(everything: bool, scene: Scene) -> None:
     chance = random.Random(int(everything))

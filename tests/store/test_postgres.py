@@ -15,6 +15,7 @@ from tests.store.test_contract import is_sound, open_at, recorded
 from tests.support import commit, run
 from tests.support.events import run_started, spawned
 from tests.support.postgres import PostgresServer, find_programs, postgres_server
+from tests.support.series import times
 from tests.support.sessions import until
 
 RETRYING_WRITER = """
@@ -82,29 +83,30 @@ def test_a_change_whose_connection_was_lost_records_nothing(own_server: Postgres
 
 
 @pytest.mark.long
+@pytest.mark.series
 def test_restarts_of_the_server_lose_nothing_that_was_acknowledged(
     own_server: PostgresServer,
 ) -> None:
-    place, times = own_server.new_database("w"), 60
+    place, spawns = own_server.new_database("w"), 60
     with open_at(place).change() as change:
         change.append(run_started())
     writers = [
         subprocess.Popen(
-            [sys.executable, "-c", RETRYING_WRITER, place, f"T{number}", str(times)],
+            [sys.executable, "-c", RETRYING_WRITER, place, f"T{number}", str(spawns)],
             stdout=subprocess.PIPE,
             text=True,
         )
         for number in range(3)
     ]
-    for _ in range(20):
+    for _ in range(times(6, full=20)):
         own_server.stop("immediate")
         own_server.start()
     for writer in writers:
         told, _ = writer.communicate(timeout=500)
         assert writer.returncode == 0
-        assert len(told.split()) == times
+        assert len(told.split()) == spawns
     ids = [event.id for event in recorded(open_at(place)) if isinstance(event, AgentSpawned)]
-    assert sorted(ids) == sorted(f"T{w}-{n}" for w in range(3) for n in range(times))
+    assert sorted(ids) == sorted(f"T{w}-{n}" for w in range(3) for n in range(spawns))
     assert is_sound(open_at(place))
 
 

@@ -39,7 +39,7 @@ class Checkout:
             command,
             self.folder,
             self.project,
-            {**_own_environment(), **(environ or {})},
+            {**_own_environment(command), **(environ or {})},
             self.scratch,
             seconds,
             "0",
@@ -57,7 +57,8 @@ def make_checkout(folder: Path) -> Checkout:
     return found
 
 
-def _own_environment() -> dict[str, str]:
-    # The test run's own options for pytest and coverage are not the command's.
+def _own_environment(command: str) -> dict[str, str]:
+    # The test run's own options for pytest and coverage are not the command's. Only one with workers needs a plugin, xdist.
     kept = (name for name in os.environ if not name.startswith(("PYTEST_", "COV_")))
-    return {name: os.environ[name] for name in kept if name != "COVERAGE_PROCESS_START"}
+    environ = {name: os.environ[name] for name in kept if name != "COVERAGE_PROCESS_START"}
+    return environ if " -n " in command else {**environ, "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
