@@ -1,6 +1,6 @@
 """`python -m benchmarks [NAME…] [--write]`: print the figures; with --write, also into RESULTS.md.
 
-`verdicts` takes `--sessions N` and `--seed S`; `activity` and `plan` take `--seed S`; `proof` takes
+`verdicts` takes `--sessions N` and `--seed S`; `activity`, `plan` and `postgres` take `--seed S`; `proof` takes
 `--most N`, and plays only so many cases of each runner; `truth` takes all three, and
 `--alone`: else it installs other tools to compare with.
 """
@@ -30,6 +30,7 @@ NAMES = (
         "kills",
         "report",
         "truth",
+        "postgres",
     ),
 )
 RESULTS = Path(__file__).with_name("RESULTS.md")
@@ -75,6 +76,7 @@ def _measured(name: str, told: Namespace) -> Iterable[Row]:
         "proof": ("most",),
         "plan": ("seed",),
         "truth": ("sessions", "seed", "most", "alone"),
+        "postgres": ("seed",),
     }.get(name, ())
     options = {option: getattr(told, option) for option in taken}
     given = {option: value for option, value in options.items() if value is not None}

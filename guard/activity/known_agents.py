@@ -73,7 +73,7 @@ def find_agent(guard: Invocation, agent_id: str, task_id: str | None) -> Agent:
     if task_id is None:
         registries = list(guard.store.views(AGENT_REGISTRY).values())
     else:
-        named = guard.store.view(AGENT_REGISTRY, check_id("a task id", task_id))
+        named = guard.store.view(AGENT_REGISTRY, check_id("a task id", task_id), part=agent_id)
         registries = [named] if named is not None else []
     found = [agent for registry in registries if (agent := registry.agent(agent_id))]
     active = [agent for agent in found if agent.status in ACTIVE]
@@ -92,7 +92,7 @@ def find_agent(guard: Invocation, agent_id: str, task_id: str | None) -> Agent:
 
 
 def is_registered(guard: Invocation, agent_id: str, task_id: str) -> bool:
-    registry = guard.store.view(AGENT_REGISTRY, task_id)
+    registry = guard.store.view(AGENT_REGISTRY, task_id, part=agent_id)
     return registry is not None and registry.agent(agent_id) is not None
 
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, TypedDict
 from guard.context import invalid_fields
 from guard.context.ids import check_id, new_id
 from guard.core.agents.agent import ACTIVE, TERMINAL, Agent
-from guard.core.agents.baseline import STANDING, Ground
+from guard.core.agents.baseline import AGENT_BASELINE, STANDING, Ground, baseline_key
 from guard.core.agents.events import (
     AgentBaselineRecorded,
     AgentClaimValidated,
@@ -76,6 +76,8 @@ def spawn(
     also: Also = nothing_else,
 ) -> "AgentReport":
     with store.change() as change, refuse_invalid_fields():
+        if ground is not None:
+            change.expect(AGENT_BASELINE, baseline_key(task_id, agent_id))
         before = find_agent(change, task_id, agent_id)
         if before is not None and before.status in ACTIVE:
             raise Refused(
@@ -254,6 +256,7 @@ def find_agent(change: Change, task_id: str, agent_id: str) -> Agent | None:
     check_id("a task id", task_id)
     check_id("an agent id", agent_id)
     # Both registries are read before anything is recorded, so that an unreadable one refuses the change.
+    change.expect(AGENT_REGISTRY, task_id, agent_id)
     change.fold(GLOBAL_REGISTRY)
     return change.fold(AGENT_REGISTRY, task_id).agent(agent_id)
 

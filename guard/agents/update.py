@@ -4,6 +4,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from typing import Any
 
 from guard.agents import registry
 from guard.agents.liveness import locate
@@ -12,10 +13,12 @@ from guard.context.ids import check_id
 from guard.context.invocation import Invocation
 from guard.core.agents.agent import ACTIVE, Agent
 from guard.core.agents.events import AgentFindingRecorded, AgentTested, Severity
+from guard.core.agents.findings import FINDINGS
 from guard.core.agents.registry import AGENT_REGISTRY
 from guard.core.agents.report import AgentReport
 from guard.core.agents.whereabouts import Placing, Whereabouts
 from guard.core.base.text import shorten, utf8_text
+from guard.core.log.view import ViewKind
 from guard.errors import WrongUsage
 from guard.store import Change
 from guard.system.processes import run_on_stderr
@@ -43,7 +46,7 @@ _NO_PLACE = PlaceOptions()
 
 def require_agent(guard: Invocation, task_id: str, agent_id: str) -> Agent:
     check_id("an agent id", agent_id)
-    view = guard.store.view(AGENT_REGISTRY, check_id("a task id", task_id))
+    view = guard.store.view(AGENT_REGISTRY, check_id("a task id", task_id), part=agent_id)
     agent = view.agent(agent_id) if view else None
     if agent is None:
         raise registry.unknown_agent(task_id, agent_id)
@@ -124,7 +127,7 @@ def record_finding(
         require_agent(guard, task_id, agent_id)
     incarnation = _reporting_incarnation(guard, task_id, agent_id, incarnation)
     text = recordable_message(guard, text)
-    with _change_of(guard, task_id, agent_id, incarnation) as (change, before, stamp):
+    with _change_of(guard, task_id, agent_id, incarnation, FINDINGS) as (change, before, stamp):
         spelled = utf8_text(file) if file is not None else None
         event = AgentFindingRecorded(**stamp, text=text, severity=severity, file=spelled)
         change.append(event)
@@ -167,10 +170,17 @@ def run_tests(
 
 @contextmanager
 def _change_of(
-    guard: Invocation, task_id: str, agent_id: str, incarnation: int | None
+    guard: Invocation,
+    task_id: str,
+    agent_id: str,
+    incarnation: int | None,
+    *touched: ViewKind[Any, Any],
 ) -> Iterator[tuple[Change, Agent, registry.AgentStamp]]:
+    """Make a change about an agent, which also touches these views of its task."""
     now = guard.clock.now()
     with guard.writable_store.change() as change, registry.refuse_invalid_fields():
+        for kind in touched:
+            change.expect(kind, task_id)
         before = registry.require_agent(change, task_id, agent_id)
         number = registry.check_incarnation(before, incarnation)
         yield change, before, registry.make_stamp(now, task_id, agent_id, number)

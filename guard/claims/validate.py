@@ -145,16 +145,15 @@ def _noted_commits(guard: Invocation) -> frozenset[str]:
 def _roots_of_others(guard: Invocation, agent: Agent) -> Iterator[str]:
     """Yield the work trees in which other agents were spawned that have been active since this one began."""
     overall = guard.store.view(GLOBAL_REGISTRY)
-    for other in overall.agents if overall else ():
-        key = (other.task_id, other.agent_id)
-        ended = other.completed_at or other.terminated_at
-        if (
-            key != (agent.task_id, agent.agent_id)
-            and (ended or agent.spawned_at) >= agent.spawned_at
-        ):
-            begun = guard.store.view(AGENT_BASELINE, baseline_key(*key))
-            if begun is not None:
-                yield begun.root
+    own = (agent.task_id, agent.agent_id)
+    others = [
+        (other.task_id, other.agent_id)
+        for other in (overall.agents if overall else ())
+        if (other.completed_at or other.terminated_at or agent.spawned_at) >= agent.spawned_at
+    ]
+    keys = [baseline_key(*name) for name in others if name != own]
+    for begun in guard.store.views(AGENT_BASELINE, keys).values() if keys else ():
+        yield begun.root
 
 
 def _find_traces(

@@ -24,7 +24,8 @@ class EventBatch:
 
     def add(self, events: Iterable[CoordinatorEvent]) -> tuple[CoordinatorEvent, ...]:
         """Add events, and return them with the lives of the agents that they start."""
-        added = []
+        added, events = [], list(events)
+        self._register.expect(self.state, events)
         for event in events:
             numbered = self._register.with_life(self.state, event)
             after = fold_onto(self.state, numbered)

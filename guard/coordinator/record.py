@@ -1,7 +1,7 @@
 """Read and change the coordinator's state: decide under the lock, and record events together with the registries."""
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 
@@ -11,9 +11,10 @@ from guard.context.invalid_fields import refuse_invalid_fields
 from guard.context.invocation import Invocation
 from guard.coordinator.audited_commit import audited_commit
 from guard.coordinator.batch import EventBatch
-from guard.coordinator.register_agents import Register
+from guard.coordinator.register_agents import Register, expect_agents
 from guard.coordinator.registry_news import RegistryLook, look_at_agents
 from guard.core.agents.baseline import Ground
+from guard.core.agents.registry import GLOBAL_REGISTRY
 from guard.core.base.text import plural
 from guard.core.coordinator.decide import decide, load_plan
 from guard.core.coordinator.decide_restart import reset_plan
@@ -166,10 +167,17 @@ def record(guard: Invocation, request: Request, event_id: str | None = None) -> 
         is_repeat=request.is_recorded_as,
         ground=ground,
         look=look,
+        names=_named_agent(request),
     )
     for event in done.news:
         guard.output.note(f"the registries tell of {describe_event(done.state, event)}")
     return done
+
+
+def _named_agent(request: Request) -> Iterator[tuple[str, str]]:
+    named = [request.fields.get(field) for field in ("task_id", "agent_id")]
+    if all(isinstance(name, str) for name in named):
+        yield str(named[0]), str(named[1])
 
 
 def find_event(guard: Invocation, event_id: str) -> BaseEvent | None:
@@ -187,14 +195,21 @@ def change_state(
     ground: Ground | None = None,
     look: RegistryLook | None = None,
     news_first: bool = False,
+    names: Iterable[tuple[str, str]] = (),
 ) -> RequestResult:
     """Record the events that `decide_now` returns under the lock, unless the id has an earlier event.
 
     The request is refused if `is_repeat` does not recognise that event as its own. With a `look`, what the registries tell
     of agents is recorded, too: after the decision, unless it comes first or the state refuses the request without it.
+    `names` are the agents, after their tasks, that the decision is likely to be about.
     """
     keep = guard.config.settings.registry.keep_finished
     with guard.writable_store.change() as change, reject_invalid():
+        change.expect(COORDINATOR)
+        change.expect(GLOBAL_REGISTRY)
+        expect_agents(change, names, ground)
+        if event_id is not None:
+            change.expect_event(event_id)
         # What is recorded after a damaged record would be lost with a salvage.
         change.refuse_damage()
         state = _recover_state(change, terms)

@@ -6,8 +6,9 @@ from functools import partial
 
 from guard.agents import registry
 from guard.core.agents.agent import ACTIVE, Agent
-from guard.core.agents.baseline import Ground
+from guard.core.agents.baseline import AGENT_BASELINE, Ground, baseline_key
 from guard.core.agents.events import AgentLogEvent, AgentSpawned, AgentStatus, AgentUpdated
+from guard.core.agents.registry import AGENT_REGISTRY
 from guard.core.coordinator import agent_events, task_events
 from guard.core.coordinator.from_registry import INFRASTRUCTURE, planned_agents
 from guard.core.coordinator.state import Coordinator
@@ -31,6 +32,11 @@ class Register:
         self._change, self._now, self._ground = change, now, ground
         self._keep, self._ended = keep, ended
         self._counts = registry.PendingCounts(change)
+
+    def expect(self, before: Coordinator, events: Iterable[CoordinatorEvent]) -> None:
+        """Say which agents the events start."""
+        started = [one for event in events for one in _started_agents(before, event)]
+        expect_agents(self._change, ((task, agent) for agent, task, _ in started), self._ground)
 
     def with_life(self, before: Coordinator, event: CoordinatorEvent) -> CoordinatorEvent:
         """Return the event with the number of the life in which the registries have the agent that it starts."""
@@ -95,6 +101,14 @@ class Register:
 
     def _find(self, task_id: str, agent_id: str) -> Agent | None:
         return registry.find_agent(self._change, task_id, agent_id)
+
+
+def expect_agents(change: Change, names: Iterable[tuple[str, str]], ground: Ground | None) -> None:
+    """Say which agents, after their tasks, a change is about, and their baselines if they begin on this ground."""
+    for task_id, agent_id in names:
+        change.expect(AGENT_REGISTRY, task_id, agent_id)
+        if ground is not None:
+            change.expect(AGENT_BASELINE, baseline_key(task_id, agent_id))
 
 
 def _started_agents(before: Coordinator, event: CoordinatorEvent) -> Iterator[tuple[str, str, str]]:

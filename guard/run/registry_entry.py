@@ -199,7 +199,7 @@ def _names(kind: str) -> Iterator[str]:
 
 
 def _find_agent(guard: Invocation, task: str, name: str) -> Agent | None:
-    view = guard.store.view(AGENT_REGISTRY, task)
+    view = guard.store.view(AGENT_REGISTRY, task, part=name)
     return view.agent(name) if view else None
 
 

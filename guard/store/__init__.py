@@ -24,6 +24,17 @@ F = TypeVar("F", bound=Fold[Any])
 class Change(Protocol):
     """A change under way: the workspace is ours until it ends."""
 
+    def expect(self, kind: ViewKind[Any, Any], key: str = "", part: str = "") -> None:
+        """Say which view will be asked for soon, or which agent of a registry: nothing is read yet.
+
+        A server is asked for all of it with the next question; what was not said is asked for when it is needed.
+        """
+        ...
+
+    def expect_event(self, event_id: str) -> None:
+        """Say before the first question that an event will be looked for by its id."""
+        ...
+
     def refuse_damage(self) -> None:
         """Raise StateProblem if a record in the part of the log that is written to is damaged; looked at once."""
         ...
@@ -55,12 +66,15 @@ class Change(Protocol):
 class Store(Protocol):
     """Reads without a lock, changes under one."""
 
-    def view(self, kind: ViewKind[D, Any], key: str = "") -> D | None:
-        """Return the view as of now, without writing anything."""
+    def view(self, kind: ViewKind[D, Any], key: str = "", part: str | None = None) -> D | None:
+        """Return the view as of now, without writing anything.
+
+        `part` is the id of the one agent that the caller looks for in a registry: the store may leave out the others.
+        """
         ...
 
-    def views(self, kind: ViewKind[D, Any]) -> Mapping[str, D]:
-        """Return every view of a kind, by its key."""
+    def views(self, kind: ViewKind[D, Any], keys: Iterable[str] | None = None) -> Mapping[str, D]:
+        """Return every view of a kind, by its key, or those with the given keys."""
         ...
 
     def entries(self, after: Position = START) -> Iterator[LogEntry]:

@@ -138,6 +138,12 @@ class FileChange:
             needles = {path: kinds[path].needles(kinds[path].key_in(path) or "") for path in lost}
             folds.update(self._files.fold_again(needles, self._recent))
 
+    def expect(self, kind: ViewKind[Any, Any], key: str = "", part: str = "") -> None:
+        """Files are read one by one, when they are needed."""
+
+    def expect_event(self, event_id: str) -> None:
+        """The log is searched when it is asked."""
+
     def refuse_damage(self) -> None:
         if not self._memory.is_checked:
             self._log.check_links(self._log.live_start(), self.head)

@@ -90,7 +90,7 @@ class FileStore:
         self._memory = StoreMemory()
         self._threads = threading.Lock()
 
-    def view(self, kind: ViewKind[D, Any], key: str = "") -> D | None:
+    def view(self, kind: ViewKind[D, Any], key: str = "", part: str | None = None) -> D | None:  # noqa: ARG002
         def load(folder: Folder) -> D | None:
             mark = read_mark(folder)
             fold = ViewFiles(folder, Log(folder), self._notice).load(kind, key, mark)
@@ -149,8 +149,11 @@ class FileStore:
 
         return self._read(read) or []
 
-    def views(self, kind: ViewKind[D, Any]) -> dict[str, D]:
+    def views(self, kind: ViewKind[D, Any], keys: Iterable[str] | None = None) -> dict[str, D]:
         # One reading of the live segment for all.
+        if keys is not None:
+            found = {key: self.view(kind, key) for key in dict.fromkeys(keys)}
+            return {key: view for key, view in found.items() if view is not None}
 
         def load(folder: Folder) -> dict[str, D]:
             log, mark = Log(folder), read_mark(folder)

@@ -256,6 +256,7 @@ def test_a_change_has_two_round_trips_and_an_update_at_most_ten(
         for event in (updated(), updated("completed")):
             proxy.count = 0
             with store.change() as change:
+                change.expect(AGENT_REGISTRY, "T1", "a1")
                 assert change.fold(AGENT_REGISTRY, "T1").counts().spawned == 1
                 change.append(event)
             assert proxy.count == 2

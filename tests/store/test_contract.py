@@ -7,9 +7,11 @@ import sys
 import threading
 from collections.abc import Callable
 from pathlib import Path
+from random import Random
 
 import pytest
 
+from guard.core.agents.events import RetentionSet
 from guard.core.agents.registry import AGENT_REGISTRY, GLOBAL_REGISTRY
 from guard.core.iteration.run import RUN
 from guard.core.log.events import BaseEvent, SegmentOpened
@@ -17,7 +19,7 @@ from guard.core.log.replay import Replay
 from guard.core.log.view import seal
 from guard.errors import Refused, StoreUnavailable
 from guard.store import WorkspaceStore
-from tests.support.events import iteration_started, run_started, spawned, updated
+from tests.support.events import MOMENT, iteration_started, run_started, spawned, updated
 
 Open = Callable[[], WorkspaceStore]
 WRITER = """
@@ -146,6 +148,75 @@ def append_and_fail(store: WorkspaceStore) -> None:
     with store.change() as change:
         change.append(spawned())
         raise RuntimeError
+
+
+def random_change(chance: Random, step: int) -> list[BaseEvent]:
+    """Some events about few agents: they begin, end, begin again; and fewer or more finished ones are kept."""
+    events: list[BaseEvent] = []
+    for number in range(chance.randint(1, 4)):
+        task, agent = f"T{chance.randrange(3)}", f"a{chance.randrange(6)}"
+        kind = chance.randrange(6)
+        if kind < 2:
+            events.append(spawned(agent, task))
+        elif kind < 5:
+            events.append(updated(chance.choice(("working", "completed", "failed")), agent, task))
+        else:
+            keep = chance.randrange(5)
+            events.append(RetentionSet(at=MOMENT, id=f"k{step}-{number}", keep_finished=keep))
+    return events
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_registries_are_what_a_fresh_fold_gives(
+    opened: WorkspaceStore, place: str, seed: int
+) -> None:
+    chance = Random(seed)
+    for step in range(25):
+        store = opened if step % 3 else open_at(place)
+        with store.change() as change:
+            for event in random_change(chance, step):
+                change.append(event)
+            overall = change.view(GLOBAL_REGISTRY)
+            assert overall is None or overall.counts() == change.fold(GLOBAL_REGISTRY).counts()
+        if step % 5 == 4:
+            assert is_sound(open_at(place))
+    lines = [record.line for record in opened.records()]
+    assert opened.rebuild().written == ()
+    assert [record.line for record in opened.records()] == lines
+    for task, registry in opened.views(AGENT_REGISTRY).items():
+        for agent in registry.agents:
+            found = open_at(place).view(AGENT_REGISTRY, task, part=agent.agent_id)
+            assert found is not None
+            assert found.agent(agent.agent_id) == agent
+            assert found.counts() == registry.counts()
+
+
+def test_views_with_given_keys_come_together(opened: WorkspaceStore) -> None:
+    record(opened, run_started(worktree="w1"), run_started(worktree="w2"), spawned(task="T1"))
+    assert list(opened.views(RUN, ["w2", "w3"])) == ["w2"]
+    assert list(opened.views(AGENT_REGISTRY, ["T1", "T2"])) == ["T1"]
+    assert dict(opened.views(RUN, [])) == {}
+
+
+def test_what_a_change_expects_changes_nothing(opened: WorkspaceStore) -> None:
+    event = spawned()
+    record(opened, event, run_started())
+    with opened.change() as change:
+        change.expect(AGENT_REGISTRY, "T1", "a1")
+        change.expect(AGENT_REGISTRY, "T1", "a2")
+        change.expect(RUN, "w9")
+        change.expect_event(event.id)
+        change.expect_event("another")
+        registry = change.fold(AGENT_REGISTRY, "T1")
+        assert registry.agent("a1") is not None
+        assert registry.agent("a2") is None
+        assert change.find_event(event.id) == event
+        assert change.find_event("another") is None
+        change.expect(RUN, "w1")
+        assert change.view(RUN, "w1") is not None
+        assert change.view(RUN, "w9") is None
+    assert len(recorded(opened)) == 2
+    assert is_sound(opened)
 
 
 def test_an_error_inside_a_change_keeps_what_was_appended(opened: WorkspaceStore) -> None:

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 USER = "postgres"
-_START = "-c listen_addresses= -c unix_socket_directories={} -c max_connections=200 -c fsync=off"
+_START = "-c listen_addresses= -c unix_socket_directories={} -c max_connections=200{}"
 
 
 def find_programs() -> Path | None:
@@ -25,8 +25,9 @@ def _has_all(place: Path) -> bool:
 
 
 class PostgresServer:
-    def __init__(self, folder: Path, programs: Path) -> None:
+    def __init__(self, folder: Path, programs: Path, *, durable: bool = False) -> None:
         self.folder = folder
+        self._durable = durable
         self._programs = programs
         self._data = folder / "data"
 
@@ -35,7 +36,10 @@ class PostgresServer:
         self.start()
 
     def start(self) -> None:
-        log, options = str(self.folder / "log"), _START.format(self.folder)
+        log, options = (
+            str(self.folder / "log"),
+            _START.format(self.folder, "" if self._durable else " -c fsync=off"),
+        )
         self._run(
             "pg_ctl", "-w", "-t", "120", "-D", str(self._data), "-l", log, "-o", options, "start"
         )
@@ -72,12 +76,12 @@ class PostgresServer:
 
 
 @contextmanager
-def postgres_server(programs: Path) -> Iterator[PostgresServer]:
+def postgres_server(programs: Path, *, durable: bool = False) -> Iterator[PostgresServer]:
     """Run a server; its folder has a short path, because that of a socket may have 107 bytes."""
     folder = Path(tempfile.mkdtemp(prefix="guard-pg-", dir="/tmp"))
     if os.geteuid() == 0:
         shutil.chown(folder, USER, USER)
-    server = PostgresServer(folder, programs)
+    server = PostgresServer(folder, programs, durable=durable)
     try:
         server.make()
         yield server

@@ -16,7 +16,7 @@ from guard.core.agents.events import (
     RegistryEvent,
     RetentionSet,
 )
-from guard.core.agents.roster import AgentCounts, Roster
+from guard.core.agents.roster import AgentCounts, FindAgent, Roster
 from guard.core.base.fields import Count, Id
 from guard.core.log.view import Fold, ViewDocument, ViewKind
 
@@ -74,6 +74,11 @@ class _RosterFold(Fold[R]):
         self.reached = document.position()
         self._roster = Roster(document.agents, document.by_status, document.counts())
 
+    def restore_part(self, document: R, find: FindAgent) -> None:
+        """Go on from a document that not all agents are in: the others are found when they are needed."""
+        self.restore(document)
+        self._roster.find = find
+
 
 class AgentRegistryFold(_RosterFold[AgentRegistry]):
     document_class = AgentRegistry
@@ -125,6 +130,10 @@ class GlobalRegistryFold(_RosterFold[GlobalRegistry]):
             oldest = next(iter(self._finished))
             del self._finished[oldest]
             self._roster.forget(*oldest)
+
+    def finished(self) -> list[tuple[str, str]]:
+        """Return the task and the id of each finished agent that is kept, in the order of their ends."""
+        return list(self._finished)
 
     def contents(self) -> dict[str, Any]:
         agents, counts = self._roster.agents(), self.counts()

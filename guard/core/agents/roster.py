@@ -5,7 +5,7 @@ incarnation, counts as late and changes nothing else.
 """
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import NamedTuple, assert_never, cast
 
 from guard.core.agents.agent import ACTIVE, STATUSES, Agent, AgentDraft, LastTest, is_end
@@ -37,6 +37,8 @@ class AgentCounts(NamedTuple):
 
 
 NO_AGENTS = AgentCounts(0, 0, 0)
+FindAgent = Callable[[str, str], Agent | None]
+"""Returns the agent of a task by its id."""
 
 
 class Roster:
@@ -52,6 +54,8 @@ class Roster:
         self._drafts: set[tuple[str, str]] = set()
         self._active, self._completed, self._spawned = counts
         self._by_status = Counter(by_status)
+        self.find: FindAgent | None = None
+        """Where the roster was not given all agents: asks for one that it does not have yet."""
 
     def apply(self, event: AgentEvent) -> bool:
         """Apply the event; return True if it ended the agent, or added one that has ended."""
@@ -70,7 +74,7 @@ class Roster:
 
     def _add(self, event: AgentSpawned | AgentImported) -> bool:
         name = (event.task_id, event.agent_id)
-        before = self._agents.pop(name, None)
+        before = self._agents.pop(name, None) or self._ask(name)
         if before is not None and before.status in ACTIVE:
             self._by_status[before.status] -= 1
             self._active -= 1
@@ -174,16 +178,21 @@ class Roster:
         return ended
 
     def _thaw(self, task_id: str, agent_id: str) -> AgentDraft | None:
-        agent = self._agents.get((task_id, agent_id))
+        name = (task_id, agent_id)
+        agent = self._agents.get(name) or self._ask(name)
         if agent is None or isinstance(agent, AgentDraft):
             return agent
-        draft = self._agents[task_id, agent_id] = AgentDraft.of(agent)
-        self._drafts.add((task_id, agent_id))
+        draft = self._agents[name] = AgentDraft.of(agent)
+        self._drafts.add(name)
         return draft
+
+    def _ask(self, name: tuple[str, str]) -> Agent | None:
+        return self.find(*name) if self.find is not None else None
 
     def agent(self, task_id: str, agent_id: str) -> Agent | None:
         # The agent stays a draft in the roster, because its next report is likely to come soon.
-        agent = self._agents.get((task_id, agent_id))
+        name = (task_id, agent_id)
+        agent = self._agents.get(name) or self._ask(name)
         return agent.freeze() if isinstance(agent, AgentDraft) else agent
 
     def forget(self, task_id: str, agent_id: str) -> None:

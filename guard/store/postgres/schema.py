@@ -1,6 +1,6 @@
 """The tables of the store in PostgreSQL, and the steps from each format to the next."""
 
-FORMAT = 1
+FORMAT = 2
 """The format that this guard reads and writes."""
 
 CREATE = (
@@ -49,6 +49,31 @@ STEPS: dict[int, tuple[str, ...]] = {
             name text NOT NULL,
             until timestamptz NOT NULL,
             PRIMARY KEY (workspace, name)
+        )
+        """,
+    ),
+    # One row per agent. `spawned` is the number of the record that began it, and `ended` only an order.
+    2: (
+        """
+        CREATE TABLE guard.agent (
+            workspace bigint NOT NULL REFERENCES guard.workspace ON DELETE CASCADE,
+            task text COLLATE "C" NOT NULL,
+            agent text COLLATE "C" NOT NULL,
+            spawned bigint NOT NULL,
+            is_active boolean NOT NULL,
+            document bytea NOT NULL,
+            PRIMARY KEY (workspace, task, agent)
+        ) WITH (fillfactor = 70)
+        """,
+        "CREATE INDEX agent_active ON guard.agent (workspace, spawned) WHERE is_active",
+        """
+        CREATE TABLE guard.finished (
+            workspace bigint NOT NULL REFERENCES guard.workspace ON DELETE CASCADE,
+            ended bigint NOT NULL,
+            task text COLLATE "C" NOT NULL,
+            agent text COLLATE "C" NOT NULL,
+            PRIMARY KEY (workspace, ended),
+            UNIQUE (workspace, task, agent)
         )
         """,
     ),

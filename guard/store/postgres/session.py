@@ -1,5 +1,6 @@
 """One connection to the server: made when it is first needed, given up when it breaks, and never shared with a child."""
 
+import logging
 import os
 import threading
 from collections.abc import Callable, Iterator, Sequence
@@ -29,6 +30,8 @@ _RETURN_SECONDS, _PAUSE_SECONDS = 10.0, 0.2
 _RESTARTS = frozenset({"57P01", "57P02", "57P03"})
 """The server shuts down, has crashed, or starts."""
 _LOCK_OF_MIGRATIONS = 0x6775617264
+# What the driver warns of when a connection is lost is an error of guard's already.
+logging.getLogger("psycopg").setLevel(logging.CRITICAL)
 Connection = psycopg.Connection[tuple[Any, ...]]
 T = TypeVar("T")
 Query = tuple[str, Sequence[Any]]
@@ -128,10 +131,10 @@ class ServerSession:
         if not rows:
             return None
         version, found = rows[0]
-        self._check_format(version)
+        self.check_format(version)
         return None if version < FORMAT else found
 
-    def _check_format(self, version: int) -> None:
+    def check_format(self, version: int) -> None:
         if version > FORMAT:
             raise StateProblem(
                 f"{self.dsn.shown} has the format {version}; this guard knows {FORMAT}",
@@ -163,14 +166,24 @@ class ServerSession:
                 connection.execute(statement.encode())
         row = connection.execute("SELECT version FROM guard.format").fetchone()
         version = int(row[0]) if row is not None else 0
-        self._check_format(version)
+        self.check_format(version)
         for step in range(version + 1, FORMAT + 1):
             for statement in STEPS[step]:
                 connection.execute(statement.encode())
+        if 0 < version < FORMAT:
+            self._remake(connection)
         if row is None:
             connection.execute("INSERT INTO guard.format VALUES (%s)", [FORMAT])
         elif version < FORMAT:
             connection.execute("UPDATE guard.format SET version = %s", [FORMAT])
+
+    def _remake(self, connection: Connection) -> None:
+        """Make the views of every workspace again, whose rows had another form before."""
+        from guard.store.postgres.remake import remake_views
+
+        for (number,) in connection.execute("SELECT id FROM guard.workspace FOR UPDATE").fetchall():
+            for text, values in remake_views(connection, number):
+                connection.execute(text.encode(), values)
 
 
 def open_connection(dsn: Dsn) -> Connection:

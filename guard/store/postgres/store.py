@@ -3,30 +3,46 @@
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import datetime
+from itertools import groupby
 from time import monotonic
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import psycopg
 
+from guard.core.agents.registry import AGENT_REGISTRY
 from guard.core.log.events import LogRestarted
 from guard.core.log.record import START, LogEntry, Position, unseal_line
 from guard.core.log.replay import Replay
 from guard.core.log.reports import Finding, RebuildReport, VerifyReport
-from guard.core.log.view import Fold, ViewDocument, ViewKind, seal
+from guard.core.log.view import ViewDocument, ViewKind, seal
 from guard.core.snapshots.snapshot import Anchor
 from guard.errors import Refused, StateProblem, StoreUnavailable
-from guard.store.postgres.change import (
-    PostgresChange,
-    StoreState,
-    channel,
+from guard.store.postgres.agent_rows import (
+    RegistryReplay,
+    is_registry,
+    join_registry,
+    select_registry,
+    select_task_registries,
+)
+from guard.store.postgres.change import PostgresChange, StoreState, channel
+from guard.store.postgres.remake import (
+    read_documents,
+    read_lines,
+    remake_views,
+    replay_log,
+    write_replay,
+)
+from guard.store.postgres.session import Query, ServerSession, open_connection
+from guard.store.postgres.view_rows import (
+    UnusableRow,
     decode_lines,
+    in_batches,
     insert_events,
     kind_of,
-    read_document,
+    path_range,
+    read_row,
     set_head,
-    upsert_views,
 )
-from guard.store.postgres.session import Query, ServerSession, begin, open_connection
 from guard.store.transfer import LogLine, check_lines
 
 if TYPE_CHECKING:
@@ -37,6 +53,11 @@ if TYPE_CHECKING:
 D = TypeVar("D", bound=ViewDocument)
 _BATCH, _RECENT = 2000, 5000
 _LINES = "SELECT line FROM guard.event WHERE workspace = %s AND seq > %s ORDER BY seq LIMIT %s"
+_AT = "SELECT path, document FROM guard.view WHERE workspace = %s AND path = ANY(%s)"
+_BELOW = "SELECT path, document FROM guard.view WHERE workspace = %s AND path >= %s AND path < %s"
+_NAMED = (
+    "SELECT path, document FROM guard.view WHERE workspace = %s AND right(path, length(%s)) = %s"
+)
 _BACKUP = "restore the database from its backup"
 
 
@@ -63,41 +84,80 @@ class PostgresStore:
             (rows,) = self._session.run((text, [found, *values]))
         return rows
 
-    def view(self, kind: ViewKind[D, Any], key: str = "") -> D | None:
+    def view(self, kind: ViewKind[D, Any], key: str = "", part: str | None = None) -> D | None:
         path = kind.path(key)
+        if is_registry(path):
+            return self._registry(kind, path, part)
         rows = self._read(
             "SELECT document FROM guard.view WHERE workspace = %s AND path = %s", path
         )
-        if not rows:
-            return None
-        fold = self.restore(kind, path, rows[0][0])
-        return fold.document() if fold.reached.seq else None
+        return self._document(kind, path, rows[0][0]) if rows else None
 
-    def views(self, kind: ViewKind[D, Any]) -> dict[str, D]:
-        rows = self._read(
-            "SELECT path, document FROM guard.view WHERE workspace = %s AND starts_with(path, %s) ORDER BY path",
-            kind.folder,
-        )
+    def _registry(self, kind: ViewKind[D, Any], path: str, part: str | None) -> D | None:
+        with self._session.guarded:
+            found = self._session.workspace()
+            if found is None:
+                return None
+            (rows,) = self._session.run(select_registry(found, path, part))
+        try:
+            document: D | None = join_registry(kind, path, rows)
+        except UnusableRow:
+            return self._from_log(kind, path)
+        return document
+
+    def views(self, kind: ViewKind[D, Any], keys: Iterable[str] | None = None) -> dict[str, D]:
+        if kind.path("") == AGENT_REGISTRY.path(""):
+            every = self._task_registries(kind)
+            wanted = every if keys is None else set(keys)
+            return {key: view for key, view in every.items() if key in wanted}
+        if keys is not None:
+            return self._parse(kind, self._read(_AT, [kind.path(key) for key in keys]))
+        query = (_BELOW, *path_range(kind.folder)) if kind.folder else (_NAMED, *[kind.file] * 2)
+        return self._parse(kind, self._read(*query))
+
+    def _parse(self, kind: ViewKind[D, Any], rows: list[tuple[Any, ...]]) -> dict[str, D]:
         found: dict[str, D] = {}
-        for path, document in rows:
+        for path, data in rows:
             key = kind.key_in(path)
-            if key is not None:
-                found[key] = self.restore(kind, path, document).document()
+            document = self._document(kind, path, data) if key is not None else None
+            if key is not None and document is not None:
+                found[key] = document
         return dict(sorted(found.items()))
 
-    def restore(self, kind: ViewKind[D, Any], path: str, data: bytes | None) -> Fold[D]:
-        """Return the fold of a row; without a row, of nothing; of one that cannot be used, of the whole log."""
-        key = kind.key_in(path) or ""
-        document = read_document(kind, data, path) if data is not None else None
-        fold: Fold[D] = kind.fold(key)
-        if document is not None:
-            fold.restore(document)
-        elif data is not None:
-            replay = Replay(only={path})
-            for entry in self.entries():
-                replay.feed(entry)
-            fold = replay.folds.get(path, fold)
-        return fold
+    def _task_registries(self, kind: ViewKind[D, Any]) -> dict[str, D]:
+        with self._session.guarded:
+            workspace = self._session.workspace()
+            if workspace is None:
+                return {}
+            (rows,) = self._session.run(select_task_registries(workspace))
+        found: dict[str, D] = {}
+        for path, group in groupby(rows, key=lambda row: row[0]):
+            try:
+                document = join_registry(kind, path, [row[1:] for row in group])
+            except UnusableRow:
+                document = self._from_log(kind, path)
+            if document is not None:
+                found[kind.key_in(path) or ""] = document
+        return dict(sorted(found.items()))
+
+    def _document(self, kind: ViewKind[D, Any], path: str, data: bytes) -> D | None:
+        try:
+            return read_row(kind, data, path)
+        except UnusableRow:
+            return self._from_log(kind, path)
+
+    def _from_log(self, kind: ViewKind[D, Any], path: str) -> D | None:
+        """Fold a view whose row cannot be used from the whole log."""
+        replay = Replay(only={path})
+        for entry in self.entries():
+            replay.feed(entry)
+        fold = replay.folds.get(path, kind.fold(kind.key_in(path) or ""))
+        return fold.document() if fold.reached.seq else None
+
+    def remake(self, workspace: int) -> Iterator[Query]:
+        """Yield what replaces all views by those that the log makes; a transaction is open."""
+        with self._session.translate():
+            yield from remake_views(self._session.connect(), workspace)
 
     def entries(self, after: Position = START) -> Iterator[LogEntry]:
         at = after
@@ -157,8 +217,8 @@ class PostgresStore:
     def has_state_of(self, worktree: str) -> bool:
         return bool(
             self._read(
-                "SELECT 1 FROM guard.view WHERE workspace = %s AND starts_with(path, %s) LIMIT 1",
-                f"worktrees.d/{worktree}/",
+                "SELECT 1 FROM guard.view WHERE workspace = %s AND path >= %s AND path < %s LIMIT 1",
+                *path_range(f"worktrees.d/{worktree}/"),
             )
         )
 
@@ -190,28 +250,26 @@ class PostgresStore:
     def verify(self, anchors: Sequence[Anchor] = ()) -> VerifyReport:
         found = self._session.workspace()
         findings: list[Finding] = []
-        replay, rows, head = Replay(), [], START
+        replay, documents, head = Replay(), dict[str, bytes](), START
         if found is not None:
             with self._session.guarded, self._session.translate():
                 connection = self._session.connect()
                 with connection.transaction():
                     connection.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ")
-                    rows = connection.execute(
-                        "SELECT path, document FROM guard.view WHERE workspace = %s", [found]
-                    ).fetchall()
+                    documents = read_documents(connection, found)
                     head = self._head()
                     findings = list(self._replay(connection, found, replay, anchors))
         if not findings and head != replay.position:
             problem = f"says record {head.seq}, but the log ends at {replay.position.seq}"
             findings.append(Finding(file="workspace", place="", problem=problem, hint=_BACKUP))
         if not findings:
-            findings = list(_compare_views(replay, {path: bytes(data) for path, data in rows}))
+            findings = list(_compare_views(replay, documents))
         return VerifyReport(
             ok=not findings,
             segments=replay.position.segment if replay.position.seq else 0,
             records=replay.position.seq,
             head=replay.position.hash,
-            views=len(rows),
+            views=len(documents),
             behind=(),
             torn_bytes=0,
             findings=tuple(findings),
@@ -225,46 +283,32 @@ class PostgresStore:
         anchors: Sequence[Anchor],
     ) -> Iterator[Finding]:
         remembered = {anchor.seq: anchor for anchor in anchors}
-        text = b"SELECT line FROM guard.event WHERE workspace = %s ORDER BY seq"
-        with connection.cursor("guard_verify") as cursor:
-            cursor.itersize = _BATCH
-            cursor.execute(text, [workspace])
-            try:
-                for entry in decode_lines((line for (line,) in cursor), START):
-                    replay.feed(entry)
-                    anchor = remembered.pop(entry.position.seq, None)
-                    if anchor is not None and anchor.hash != entry.position.hash:
-                        yield _contradiction(anchor, "another history")
-            except StateProblem as error:
-                yield Finding(file="event", place="", problem=error.message, hint=error.hint)
-                return
+        try:
+            for entry in decode_lines(read_lines(connection, workspace), START):
+                replay.feed(entry)
+                anchor = remembered.pop(entry.position.seq, None)
+                if anchor is not None and anchor.hash != entry.position.hash:
+                    yield _contradiction(anchor, "another history")
+        except StateProblem as error:
+            yield Finding(file="event", place="", problem=error.message, hint=error.hint)
+            return
         for anchor in remembered.values():
             yield _contradiction(anchor, "a record that is gone")
 
     def rebuild(self) -> RebuildReport:
-        workspace = self.number()
-        session = self._session
-        with session.guarded:
+        workspace, session = self.number(), self._session
+        with session.guarded, session.translate():
             self._state.forget()
-            session.run(*begin(session.lock_timeout), _lock(workspace))
-            replay = Replay()
-            for entry in self.entries():
-                replay.feed(entry)
-            rows = self._read("SELECT path, document FROM guard.view WHERE workspace = %s")
-            before = {path: bytes(data) for path, data in rows}
-            made = {path: seal(fold.document()) for path, fold in replay.folds.items()}
-            written = sorted(path for path in made if before.get(path) != made[path])
-            strays = sorted(before.keys() - made.keys())
-            writes: list[Query] = [
-                (
-                    "DELETE FROM guard.view WHERE workspace = %s AND path = ANY(%s)",
-                    [workspace, strays],
-                )
-            ]
-            if written:
-                changed = [(p, replay.folds[p].reached.seq, made[p]) for p in written]
-                writes.append(upsert_views(workspace, changed))
-            session.run(*writes, ("COMMIT", ()))
+            connection = session.connect()
+            with connection.transaction():
+                _execute(connection, _lock(workspace))
+                before = read_documents(connection, workspace)
+                replay = replay_log(connection, workspace)
+                made = {path: seal(fold.document()) for path, fold in replay.folds.items()}
+                written = sorted(path for path in made if before.get(path) != made[path])
+                if written or before.keys() - made.keys():
+                    for query in write_replay(workspace, replay):
+                        _execute(connection, query)
         return RebuildReport(
             records=replay.position.seq,
             unchanged=tuple(sorted(made.keys() - set(written))),
@@ -293,34 +337,26 @@ class PostgresStore:
 
     def import_lines(self, lines: Iterable[bytes]) -> int:
         workspace, session = self.number(), self._session
-        replay = Replay()
+        replay = RegistryReplay()
         with session.guarded, session.translate():
             self._state.forget()
             connection = session.connect()
             with connection.transaction():
-                text, values = _lock(workspace)
-                row = connection.execute(text.encode(), values).fetchone()
+                row = _execute(connection, _lock(workspace)).fetchone()
                 if row is None or row[0]:
                     raise Refused(
                         f"{session.dsn.shown} has a log already",
                         "import into a workspace without history: ?guard_workspace=NAME names another",
                     )
-                for batch in _batches(check_lines(lines)):
+                for batch in in_batches(check_lines(lines), _BATCH):
                     events = [(e.position.seq, e.event.id, e.event.type, line) for line, e in batch]
                     for _, entry in batch:
                         replay.feed(entry)
-                    text, values = insert_events(workspace, events)
-                    connection.execute(text.encode(), values)
-                views = [
-                    (path, fold.reached.seq, seal(fold.document()))
-                    for path, fold in replay.folds.items()
-                ]
-                if views:
-                    text, values = upsert_views(workspace, views)
-                    connection.execute(text.encode(), values)
+                    _execute(connection, insert_events(workspace, events))
+                for query in write_replay(workspace, replay):
+                    _execute(connection, query)
                 if replay.position.seq:
-                    text, values = set_head(workspace, replay.position)
-                    connection.execute(text.encode(), values)
+                    _execute(connection, set_head(workspace, replay.position))
         return replay.position.seq
 
     def anchor(self) -> None:
@@ -418,15 +454,11 @@ def _lock(workspace: int) -> Query:
     return "SELECT head_seq FROM guard.workspace WHERE id = %s FOR UPDATE", [workspace]
 
 
-def _batches(found: Iterator[LogLine]) -> Iterator[list[LogLine]]:
-    batch: list[LogLine] = []
-    for each in found:
-        batch.append(each)
-        if len(batch) == _BATCH:
-            yield batch
-            batch = []
-    if batch:
-        yield batch
+def _execute(
+    connection: "psycopg.Connection[tuple[Any, ...]]", query: Query
+) -> "psycopg.Cursor[tuple[Any, ...]]":
+    text, values = query
+    return connection.execute(text.encode(), values)
 
 
 def _contradiction(anchor: Anchor, what: str) -> Finding:
@@ -446,10 +478,18 @@ def _compare_views(replay: Replay, rows: dict[str, bytes]) -> Iterator[Finding]:
             problem = "is there, but the log knows nothing of it"
         elif data is None:
             problem = "is missing"
-        elif read_document(kind_of(path), data, path) is None:
+        elif not _is_readable(path, data):
             problem = "cannot be read, or has an older format"
         elif data != seal(fold.document()):
             problem = "is not what the log says"
         else:
             continue
         yield Finding(file=path, place="", problem=problem, hint=hint)
+
+
+def _is_readable(path: str, data: bytes) -> bool:
+    try:
+        read_row(kind_of(path), data, path)
+    except UnusableRow:
+        return False
+    return True
