@@ -1,8 +1,9 @@
 """Runs of several sessions: each judged to its end, with the breaker that goes from one to the next, beside plain counting."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from itertools import count, islice
 from random import Random
 from typing import Any
 
@@ -194,9 +195,14 @@ class Run:
 
 def simulated(sessions: int, seed: int) -> list[Judged]:
     """So many sessions, in as many runs as that takes."""
-    judged: list[Judged] = []
-    number = 0
-    while len(judged) < sessions:
-        number += 1
-        judged += Run(f"{seed}/{number}").sessions()
-    return judged[:sessions]
+    return list(islice(_endless(seed), sessions))
+
+
+def first_with(test: Callable[[Judged], bool], sessions: int, seed: int) -> Judged | None:
+    """Return the first session of so many of which this is true; those after it are not played."""
+    return next(filter(test, islice(_endless(seed), sessions)), None)
+
+
+def _endless(seed: int) -> Iterator[Judged]:
+    for number in count(1):
+        yield from Run(f"{seed}/{number}").sessions()

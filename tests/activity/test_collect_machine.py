@@ -151,7 +151,7 @@ def test_transcripts_are_found_where_a_variable_says(tmp_path: Path, subject: Lo
         ("gemini", "GEMINI_CLI_HOME", ".gemini/tmp/p/chats/session-1-0b66888f.jsonl"),
     ):
         file = write(tmp_path / kind / path, "{}\n")
-        environ = {"HOME": "/nonexistent", variable: str(tmp_path / kind)}
+        environ = {"HOME": "/proc/nowhere", variable: str(tmp_path / kind)}
         looked = subject(session=(kind, session), environ=environ)
         assert details(collect_machine.transcript, looked) == [file.name]
 

@@ -56,7 +56,7 @@ def link_to_a_device(path: Path) -> None:
 
 
 def link_to_nothing(path: Path) -> None:
-    path.symlink_to("/nowhere/at/all")
+    path.symlink_to("/proc/nowhere/at/all")
 
 
 def folder_that_links_to_itself(path: Path) -> None:

@@ -433,7 +433,7 @@ def test_a_session_that_cannot_be_asked_for_is_refused_before_anything_is_signal
     server.new("agent-1")
     with ending(subprocess.Popen(PAUSE)) as process:
         where, _ = locate("agent-1", server.socket, process.pid)
-        monkeypatch.setenv("PATH", "/nowhere")
+        monkeypatch.setenv("PATH", "/proc/nowhere")
         refused(where, "tmux is not installed")
         monkeypatch.undo()
         pid = server.get("agent-1").server_pid

@@ -167,7 +167,7 @@ def test_where_ps_cannot_run_a_process_has_not_ended(monkeypatch: pytest.MonkeyP
         where = Whereabouts(host=HERE, pid=process.pid, pid_start="1@x")
         real = os.path.exists
         monkeypatch.setattr("os.path.exists", lambda p: p != "/proc/self/stat" and real(p))
-        monkeypatch.setenv("PATH", "/nowhere")
+        monkeypatch.setenv("PATH", "/proc/nowhere")
         assert seen(where)[0] == "unknown"
 
 
@@ -344,7 +344,7 @@ def test_without_tmux_a_session_is_unknown(
     server.new("agent-1")
     where = in_session(server)
     with monkeypatch.context() as patch:
-        patch.setenv("PATH", "/nowhere")
+        patch.setenv("PATH", "/proc/nowhere")
         assert seen(where) == ("unknown", "tmux is not installed")
         unseen, warnings = locate("agent-1", server.socket, None)
         assert warnings == ["tmux session agent-1 was not looked for: tmux is not installed"]
@@ -368,7 +368,7 @@ def test_a_process_whose_start_nobody_tells_is_recorded_with_a_warning(
     with ending(subprocess.Popen(PAUSE)) as process:
         real = os.path.exists
         monkeypatch.setattr("os.path.exists", lambda p: p != "/proc/self/stat" and real(p))
-        monkeypatch.setenv("PATH", "/nowhere")
+        monkeypatch.setenv("PATH", "/proc/nowhere")
         where, warnings = locate(None, None, process.pid)
     assert (where.pid, where.pid_start) == (process.pid, None)
     assert warnings == [f"the start time of process {process.pid} is not known"]
@@ -408,7 +408,7 @@ def test_the_end_of_a_server_is_waited_for_that_nobody_can_ask(
     server.new("agent-1")
     where = in_session(server)
     pid = server.get("agent-1").server_pid
-    monkeypatch.setenv("PATH", "/nowhere")
+    monkeypatch.setenv("PATH", "/proc/nowhere")
     assert watched_processes([where], here=HERE) == [(pid, start_time(pid))]
 
 

@@ -86,8 +86,8 @@ def test_an_empty_variable_is_as_none(repository: Path) -> None:
     ("told", "said"),
     [
         (
-            "/nowhere/at/all",
-            "cannot create the workspace /nowhere/at/all: /nowhere/at does not exist",
+            "/proc/nowhere/at/all",
+            "cannot create the workspace /proc/nowhere/at/all: /proc/nowhere/at does not exist",
         ),
         ("postgresql://[host/db", "no address of a PostgreSQL server"),
     ],
@@ -219,7 +219,7 @@ def test_a_git_file_that_points_nowhere_is_not_a_git_directory_that_exists(
     """Either answer is honest: an error, or a repository whose git directory is gone; never the one around it."""
     inner = repository / "inner"
     inner.mkdir()
-    write(inner / ".git", "gitdir: /nowhere/at/all\n")
+    write(inner / ".git", "gitdir: /proc/nowhere/at/all\n")
     result = run("where", "--format", "json", cwd=inner)
     if result.code != 4:
         assert result.json["worktree"] == str(inner)

@@ -151,7 +151,7 @@ for (let look = 0; look < 800 && counted() < 8; look++) await new Promise((done)
     assert by_event["tool.execute.after"]["tool_name"] == "bash"
 
 
-@pytest.mark.parametrize("command", ["/nowhere/guard", "sleep 300;", "exit 3;", "kill -9 $$;"])
+@pytest.mark.parametrize("command", ["/proc/nowhere/guard", "sleep 300;", "exit 3;", "kill -9 $$;"])
 def test_the_plugin_neither_throws_nor_waits(command: str, repository: Path) -> None:
     # The processes that it leaves behind end with their group: it started them in groups of their own.
     module = plugin(repository, command.replace("sleep 300", "sleep 20"))

@@ -129,7 +129,7 @@ def vandalise(folder: Path, outside: Path) -> None:
     (folder / "read-only").chmod(0o500)
     (folder / "deep").chmod(0o500)
     shutil.rmtree(folder / ".git")
-    write(folder / ".git", "gitdir: /nowhere\n")
+    write(folder / ".git", "gitdir: /proc/nowhere\n")
 
 
 def test_a_checkout_that_was_changed_is_clean_again(project: Path, tmp_path: Path) -> None:

@@ -51,7 +51,7 @@ def test_a_folder_that_is_gone_cannot_be_run_in(checkout: Checkout) -> None:
 
 def test_the_environment_is_the_users_without_guard_git_and_the_session(checkout: Checkout) -> None:
     environ = {
-        "GIT_DIR": "/nowhere",
+        "GIT_DIR": "/proc/nowhere",
         "GUARD_STATE": "x",
         "CLAUDECODE": "1",
         "MINE": "kept",

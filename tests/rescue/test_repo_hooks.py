@@ -105,7 +105,7 @@ def test_one_that_hangs_is_ended_in_time_for_the_branch(
 
 
 def test_one_that_cannot_start_refuses(repository: Path, workspace: Path) -> None:
-    write(repository / ".git/hooks/pre-commit", "#!/nowhere/at/all\n").chmod(0o755)
+    write(repository / ".git/hooks/pre-commit", "#!/proc/nowhere/at/all\n").chmod(0o755)
     on_the_branch(repository, rescued(repository, workspace), "pre-commit does not start")
 
 

@@ -242,7 +242,10 @@ def test_a_branch_of_any_name_is_rescued(repository: Path, workspace: Path) -> N
             {"GIT_AUTHOR_NAME": "CI", "GIT_AUTHOR_EMAIL": "ci@example.com"},
             "CI <ci@example.com>",
         ),
-        ({"GIT_DIR": "/nowhere", "GIT_INDEX_FILE": "/nowhere"}, "Test Author <author@example.com>"),
+        (
+            {"GIT_DIR": "/proc/nowhere", "GIT_INDEX_FILE": "/proc/nowhere"},
+            "Test Author <author@example.com>",
+        ),
     ],
     ids=["configured", "from the environment", "of another repository"],
 )

@@ -97,9 +97,9 @@ def test_without_the_users_wish_nothing_is_signed(repository: Path, workspace: P
 @pytest.mark.parametrize(
     ("name", "value"),
     [
-        ("gpg.ssh.program", "/nowhere/keygen"),
+        ("gpg.ssh.program", "/proc/nowhere/keygen"),
         ("gpg.ssh.program", "false"),
-        ("user.signingKey", "/nowhere/key"),
+        ("user.signingKey", "/proc/nowhere/key"),
         ("gpg.format", "openpgp"),
     ],
     ids=["no program", "a program that fails", "no key", "no key of that kind"],
@@ -139,7 +139,7 @@ def test_a_program_that_waits_for_a_person_is_not_waited_for(
 PROGRAMS = ("gpg.program", "gpg.openpgp.program", "gpg.ssh.program", "gpg.x509.program")
 PLANTED = {
     "the same format": {"gpg.ssh.defaultKeyCommand": "{evil}"},
-    "another format": {"gpg.format": "x509", "user.signingKey": "/nowhere"},
+    "another format": {"gpg.format": "x509", "user.signingKey": "/proc/nowhere"},
 }
 
 

@@ -94,7 +94,7 @@ def test_one_fault_does_not_stop_the_others(watcher: Watcher, repository: Path) 
     watcher.spawn("b2")
     if os.getuid() == 0:
         folder.rmdir()
-        folder.symlink_to("/nonexistent")
+        folder.symlink_to("/proc/nowhere")
     else:
         folder.chmod(0o500)
     assert outcomes(watcher.later(hours=2)) == {"a1": "undeliverable", "b2": "sent"}

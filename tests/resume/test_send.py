@@ -97,7 +97,7 @@ class TestInbox:
     def test_no_file_is_written_over(self, tmp_path: Path) -> None:
         (tmp_path / "in").mkdir()
         write(tmp_path / "in/x.md", "theirs")
-        (tmp_path / "in/x-1.md").symlink_to("/nonexistent")
+        (tmp_path / "in/x-1.md").symlink_to("/proc/nowhere")
         assert channels.put_in_inbox(tmp_path, ("in",), "x.md", "ours") == "x-2.md"
         assert (tmp_path / "in/x.md").read_text() == "theirs"
         assert sorted(os.listdir(tmp_path / "in")) == ["x-1.md", "x-2.md", "x.md"]

@@ -355,7 +355,7 @@ def test_a_repository_that_hangs_is_kept_all_the_same(
 def test_without_git_it_is_an_error(
     repository: Path, workspace: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("PATH", "/nowhere")
+    monkeypatch.setenv("PATH", "/proc/nowhere")
     with pytest.raises(RepositoryProblem, match="git is not installed"):
         take_snapshot(repository, workspace)
 

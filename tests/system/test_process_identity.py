@@ -86,7 +86,7 @@ def test_ps_tells_the_same_where_there_is_no_proc() -> None:
 
 
 def test_where_nothing_tells_nothing_is_known(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("PATH", "/nowhere")
+    monkeypatch.setenv("PATH", "/proc/nowhere")
     assert alive._start_from_ps(os.getpid()) is None
 
 

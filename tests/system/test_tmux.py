@@ -145,7 +145,7 @@ def test_dead_panes_are_told_from_living_ones(server: TmuxServer) -> None:
 
 
 def test_without_tmux_nothing_is_known(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("PATH", "/nowhere")
+    monkeypatch.setenv("PATH", "/proc/nowhere")
     with pytest.raises(tmux.TmuxUnknown, match="not installed"):
         tmux.find_session("a", "/tmp/none/s")
 
