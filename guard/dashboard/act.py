@@ -1,12 +1,16 @@
-"""What a person can do from the dashboard: trip and reset a breaker, stop a run, answer a question of the plan."""
+"""What a person can do from the dashboard: trip and reset a breaker, stop a run, answer a question."""
 
 import signal
 from pathlib import Path
 
 from guard import breaker
+from guard.context.ids import new_id
+from guard.context.invalid_fields import refuse_invalid_fields
 from guard.context.invocation import Invocation
 from guard.context.lease import is_here, is_running
 from guard.coordinator.record import record, reject_invalid
+from guard.core.check.events import QuestionAnswered
+from guard.core.check.last_check import LAST_CHECK
 from guard.core.coordinator import decide_agents
 from guard.core.iteration.events import Process
 from guard.core.iteration.run import RUN
@@ -82,3 +86,29 @@ def answer_question(shown: ShownWorkspace, question: str, text: str) -> None:
     request = decide_agents.answer_question(question_id=question, response=text.strip())
     with reject_invalid():
         record(guard, request)
+
+
+def answer_iteration(shown: ShownWorkspace, run: str, number: int, text: str) -> None:
+    """Answer the question that an iteration of this machine ended with; the loop's next prompt has the answer."""
+    answer = text.strip()
+    if not answer:
+        raise WrongUsage("the answer is empty")
+    asked = shown.find_question(run, number)
+    if asked is None:
+        raise Refused("the question is not open any more", "load the page again")
+    guard, (facts, question) = shown.guard, asked
+    with refuse_invalid_fields("the answer is too long"), guard.writable_store.change() as change:
+        last = change.view(LAST_CHECK, facts.worktree)
+        if last is None or (last.run, last.iteration) != (run, number):
+            raise Refused("another iteration has been judged since", "load the page again")
+        change.append(
+            QuestionAnswered(
+                at=guard.clock.now(),
+                id=new_id(),
+                run=run,
+                iteration=number,
+                worktree=facts.worktree,
+                question=question,
+                answer=answer,
+            )
+        )

@@ -265,7 +265,14 @@ class Dashboard:
     async def answer(self, request: Request) -> Response:
         site, form = self._site(request), await self._form(request)
         question, text = form.get("question", ""), form.get("text", "")
-        await run_in_threadpool(act.answer_question, site, question, text)
+        run, _, number = question.partition("/")
+        if number:
+            # An id of the plan's has no slash.
+            if not (is_id(run) and number.isascii() and number.isdigit() and len(number) < 10):
+                raise HTTPException(404)
+            await run_in_threadpool(act.answer_iteration, site, run, int(number), text)
+        else:
+            await run_in_threadpool(act.answer_question, site, question, text)
         return _back(site)
 
     async def _form(self, request: Request) -> dict[str, str]:

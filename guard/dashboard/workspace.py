@@ -18,7 +18,7 @@ from guard.core.log.events import BaseEvent
 from guard.core.log.record import START, LogEntry, Position
 from guard.core.report.details import CommitDetails
 from guard.core.report.document import NightReport
-from guard.core.report.needs import WorktreePaths
+from guard.core.report.needs import WorktreePaths, open_questions
 from guard.core.report.night import IterationFacts, Night
 from guard.core.report.review import CommitFacts
 from guard.core.rescue.redact import known_secrets, redact_document
@@ -186,17 +186,38 @@ class ShownWorkspace:
         return redacted
 
     def questions(self) -> list[dict[str, str]]:
-        """Return the questions of the plan that wait for an answer."""
+        """Return the questions that wait for an answer: of the plan, and of iterations of this machine."""
         with self.reading() as read:
             plan = read.night.plan
+            asking = open_questions(read.night.in_order())
         asked = plan.pending_divine_questions if plan is not None else ()
         lines = [
-            {"id": each.question_id, "text": each.question}
+            {"id": each.question_id, "text": each.question, "of": "plan"}
             for each in asked
             if each.response is None
         ]
+        near = self.locate().paths
+        lines += [
+            {"id": f"{each.run}/{each.number}", "text": words, "of": "run"}
+            for each, words in asking
+            if each.worktree in near
+        ]
         redacted: list[dict[str, str]] = self.redact_plain(lines)
         return redacted
+
+    def find_question(self, run: str, number: int) -> tuple[IterationFacts, str] | None:
+        """Return the iteration and its question, if that is still open and its work tree is on this machine."""
+        with self.reading() as read:
+            asking = open_questions(read.night.in_order())
+        near = self.locate().paths
+        return next(
+            (
+                (each, words)
+                for each, words in asking
+                if (each.run, each.number) == (run, number) and each.worktree in near
+            ),
+            None,
+        )
 
     def judge_again(
         self, run: str, number: int, given: Mapping[str, str]

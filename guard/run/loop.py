@@ -9,6 +9,8 @@ from pathlib import Path
 from guard.check.taskfile import count_open_boxes
 from guard.context.ids import new_id
 from guard.context.invocation import Invocation
+from guard.core.check.answer import ANSWER
+from guard.core.check.last_check import LAST_CHECK
 from guard.core.check.report import CheckReport
 from guard.core.cost.budget import NO_BUDGET, CostBudget, budget_report
 from guard.core.iteration.events import RunEnded
@@ -32,6 +34,8 @@ from guard.system.signals import interrupt_on_termination
 
 _FEEDBACK = "{feedback}"
 _TICK_SECONDS = 0.5
+_CUT_OFF = ("limited", "error", "interrupted")
+"""After these the next iteration gets the same answer: the session had no time to use it."""
 INTERRUPTED = 130
 UNVERIFIABLE = 15
 
@@ -70,6 +74,8 @@ class Loop:
         self._is_refuted = False
         self._feedback = ""
         """What the next prompt says of work that was refuted."""
+        self._answer = ""
+        """What the next prompt says of a question that a person has answered."""
         self._end_proof: ProofReport | None = None
         """What the checks for the end of a loop said the last time."""
         self._refuted_ends = 0
@@ -262,6 +268,8 @@ class Loop:
 
     def _keep(self, report: CheckReport) -> None:
         self._reports.append(report)
+        if report.status not in _CUT_OFF:
+            self._answer = ""
         if report.status in ("complete", "refuted"):
             self._is_refuted = report.status == "refuted"
             shown = report.proof if self._is_refuted else None
@@ -284,17 +292,32 @@ class Loop:
             self._guard.output.warn(f"the agent does not tell {why}")
 
     def _with_prompt(self) -> RunOrder:
-        """Return the order of the next iteration: the prompt that its file holds now, and what was refuted before."""
+        """Return the order of the next iteration: the prompt that its file holds now, and what happened before."""
         order, file = self._plan.order, self._plan.prompt_file
-        words = tuple(word.replace(_FEEDBACK, self._feedback) for word in order.argv)
+        self._take_answer(has_place=file is not None or any(_FEEDBACK in w for w in order.argv))
+        words = tuple(word.replace(_FEEDBACK, self._before()) for word in order.argv)
         if words != order.argv:
             order = replace(order, argv=words, command=order.argv)
         if file is None:
             return order
         return with_prompt(order, self._add_feedback(read_prompt(file)))
 
+    def _take_answer(self, *, has_place: bool) -> None:
+        store, key = self._guard.store, self._guard.worktree_key
+        known = store.view(ANSWER, key)
+        if known is None or not known.is_news(store.view(LAST_CHECK, key)):
+            return
+        self._answer = known.for_prompt()
+        if not has_place:
+            self._guard.output.warn(
+                "the answer to the last question is in no prompt: the loop has no --prompt-file, and its command no {feedback}"
+            )
+
+    def _before(self) -> str:
+        return "\n\n".join(part for part in (self._answer, self._feedback) if part)
+
     def _add_feedback(self, prompt: bytes) -> bytes:
-        added, place = self._feedback.encode(errors="replace"), _FEEDBACK.encode()
+        added, place = self._before().encode(errors="replace"), _FEEDBACK.encode()
         if place in prompt:
             return prompt.replace(place, added)
         return b"%s\n\n%s\n" % (prompt.rstrip(b"\n"), added) if added else prompt

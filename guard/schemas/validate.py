@@ -23,6 +23,7 @@ _NAMED = {
     "GLOBAL_REGISTRY.json": "global-registry",
     "agent-baseline.json": "agent-baseline",
     "watched.json": "watched-agent",
+    "answer.json": "answer",
     "baseline.json": "baseline",
     "breaker.json": "breaker",
     "check.json": "last-check",

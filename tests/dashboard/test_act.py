@@ -1,5 +1,6 @@
 """What a person can do from the dashboard, and who cannot."""
 
+import html
 import json
 import re
 import subprocess
@@ -9,8 +10,10 @@ from typing import Any
 
 import pytest
 
+from tests.streams import init, jsonl, result, uses
 from tests.support import TIME_LIMIT, commit, run, write
 from tests.support.dashboards import Served, serve
+from tests.support.sessions import QUICK
 
 
 def events(*types: str) -> list[dict[str, object]]:
@@ -157,3 +160,71 @@ def test_a_question_of_the_plan_is_answered(begun: Path) -> None:
         assert 'name="question"' not in served.ask(start).text
     (given,) = events("divine_response_received")
     assert given["response"] == "SQLite"
+
+
+QUESTION = "With or without VAT? <b>{feedback}</b>"
+
+
+def asking_agent(folder: Path) -> Path:
+    """An agent that keeps each prompt, and asks until it has been told."""
+    asks = jsonl(
+        init(),
+        uses("AskUserQuestion", arguments={"questions": [{"question": QUESTION}]}),
+        result("I wait."),
+    )
+    write(folder / "asks.jsonl", asks)
+    agent = write(
+        folder / "claude",
+        f"#!/bin/sh\nn=$(ls {folder}/prompts | wc -l); cat > {folder}/prompts/$n\n"
+        f"case $n in 0) cat {folder}/asks.jsonl;;\n"
+        "*) date +%s%N > done.txt; git add done.txt; git commit -q -m 'feat: it';; esac\n",
+    )
+    agent.chmod(0o755)
+    (folder / "prompts").mkdir()
+    return agent
+
+
+def test_the_answer_to_a_question_of_a_loop_is_in_its_next_prompt(
+    begun: Path, tmp_path: Path
+) -> None:
+    agent, prompt = asking_agent(tmp_path / "agent"), write(tmp_path / "prompt.md", "Go on.\n")
+    words = ("--no-probe", *QUICK, "--prompt-file", prompt, "--", agent)
+    assert run("loop", "--max-iterations", "3", *words).code == 14
+    assert run("report", "--format", "json").json["needs_you"][0]["text"] == QUESTION
+    with serve(begun) as served:
+        start = served.ask("/").headers["location"]
+        text = served.ask(start).text
+        assert QUESTION not in text
+        assert html.escape(QUESTION) in text
+        [question] = re.findall(r'name="question" value="([^"]+)"', text)
+        token, path = form_token(text), f"{start}answer"
+        for odd in (f"{question}9", "none/1", f"{question}/1", "../1", "a/b"):
+            assert served.post(path, token=token, question=odd, text="x").status in (404, 409)
+        assert served.post(path, token=token, question=question, text=" ").status == 409
+        assert served.post(path, token=token, question=question, text="x" * 70_000).status == 413
+        assert events("question_answered") == []
+        answer = "Without.\nIt is added at the till: €"
+        done = served.post(path, token=token, question=question, text=answer)
+        assert done.status == 303, done.text
+        assert 'name="question"' not in served.ask(start).text
+        assert served.post(path, token=token, question=question, text="With").status == 409
+    assert [each["kind"] for each in run("report", "--format", "json").json["needs_you"]] == []
+    assert run("loop", "--max-iterations", "2", *words).code == 0
+    prompts = [(tmp_path / "agent" / "prompts" / str(number)).read_text() for number in range(3)]
+    assert prompts[0] == "Go on.\n"
+    assert prompts[1].startswith("Go on.\n\nA person has answered the question")
+    assert f"Question: {QUESTION}\nAnswer: {answer}\n" in prompts[1]
+    assert prompts[2] == "Go on.\n"
+
+
+def test_an_answer_that_no_prompt_can_have_is_told(begun: Path, tmp_path: Path) -> None:
+    agent = asking_agent(tmp_path / "agent")
+    words = ("--max-iterations", "1", "--no-probe", *QUICK, "--", agent)
+    assert run("loop", *words).code == 14
+    with serve(begun) as served:
+        start = served.ask("/").headers["location"]
+        text = served.ask(start).text
+        [question] = re.findall(r'name="question" value="([^"]+)"', text)
+        served.post(f"{start}answer", token=form_token(text), question=question, text="Without")
+    done = run("loop", *words)
+    assert (done.code, "is in no prompt" in done.err) == (0, True)

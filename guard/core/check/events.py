@@ -2,7 +2,7 @@
 
 from typing import Any, Literal
 
-from guard.core.base.fields import Count, Frozen, Instant, Line, Oid
+from guard.core.base.fields import Count, Frozen, Instant, Line, Oid, Text
 from guard.core.base.paths import Spelled
 from guard.core.cost.usage import Usage
 from guard.core.iteration.events import DirtyFile, IterationEventBase, Seconds, Status
@@ -68,3 +68,11 @@ class CheckWarned(IterationEventBase):
 
 
 CheckEvent = CheckMade | CheckWarned
+
+
+class QuestionAnswered(IterationEventBase):
+    """A person has answered the question that the iteration ended with; the loop's next prompt has the answer."""
+
+    type: Literal["question_answered"] = "question_answered"
+    question: Text
+    answer: Text

@@ -51,8 +51,12 @@ EVENT_MODULES = (
     ),
     EventModule(
         "guard.core.check.events",
-        "check_made check_warned",
-        ("guard.core.check.last_check:LAST_CHECK", "guard.core.check.warnings:CHECK_WARNINGS"),
+        "check_made check_warned question_answered",
+        (
+            "guard.core.check.last_check:LAST_CHECK",
+            "guard.core.check.warnings:CHECK_WARNINGS",
+            "guard.core.check.answer:ANSWER",
+        ),
     ),
     EventModule("guard.core.rescue.events", "rescue_made"),
     EventModule("guard.core.notify.events", "notice_sent"),

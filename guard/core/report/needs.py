@@ -43,7 +43,7 @@ class WorktreePaths:
 
 
 def list_needs(
-    iterations: Iterable[IterationFacts],
+    iterations: Sequence[IterationFacts],
     breakers: Mapping[str, Breaker],
     plan: Coordinator | None,
     held_back: Sequence[HeldBackEntry],
@@ -86,24 +86,39 @@ def _of_plan(plan: Coordinator | None) -> Iterator[ReportNeed]:
         )
 
 
-def _of_iterations(
-    iterations: Iterable[IterationFacts], places: WorktreePaths
-) -> Iterator[ReportNeed]:
+def _blocked(iterations: Iterable[IterationFacts]) -> dict[str, IterationFacts]:
+    """Return, by work tree, the iterations that wait for a person."""
     blocked: dict[str, IterationFacts] = {}
-    refuted: dict[str, IterationFacts] = {}
     for each in iterations:
         if each.status == "blocked":
             blocked[each.worktree] = each
         elif each.status not in (None, "limited"):
             blocked.pop(each.worktree, None)
+    return {key: each for key, each in blocked.items() if each.answer is None}
+
+
+def _kind(each: IterationFacts) -> NeedKind:
+    kind = _BLOCKS.get(each.outcome, "question")
+    return _BLOCKS.get(each.reason, kind)
+
+
+def open_questions(iterations: Iterable[IterationFacts]) -> list[tuple[IterationFacts, str]]:
+    """Return the iterations that ended with a question that nobody has answered, each with its words."""
+    waiting = [each for each in _blocked(iterations).values() if _kind(each) == "question"]
+    return [(each, _words(each, "question")) for each in waiting]
+
+
+def _of_iterations(
+    iterations: Sequence[IterationFacts], places: WorktreePaths
+) -> Iterator[ReportNeed]:
+    refuted: dict[str, IterationFacts] = {}
+    for each in iterations:
         if each.status == "refuted":
             refuted[each.worktree] = each
         elif each.status == "complete":
             refuted.pop(each.worktree, None)
-    for each in blocked.values():
-        kind = _BLOCKS.get(each.outcome, "question")
-        if each.reason in _BLOCKS:
-            kind = _BLOCKS[each.reason]
+    for each in _blocked(iterations).values():
+        kind = _kind(each)
         yield _need(each, kind, _words(each, kind), _command(each, kind, places))
     for each in refuted.values():
         detail = (each.proof.detail if each.proof is not None else "") or each.detail

@@ -17,7 +17,7 @@ from guard.core.agents.events import (
 from guard.core.base.agent_json import Event, part_of, parts_of, text_of
 from guard.core.breaker.events import BreakerClosed, BreakerEvent, BreakerOpened, TrialClaimed
 from guard.core.breaker.state import Breaker, BreakerFold
-from guard.core.check.events import CheckMade
+from guard.core.check.events import CheckMade, QuestionAnswered
 from guard.core.coordinator.state import Coordinator, CoordinatorFold
 from guard.core.coordinator.task_events import AuditorFail, CoordinatorEvent
 from guard.core.cost.usage import UNKNOWN, Usage
@@ -77,6 +77,8 @@ class IterationFacts:
     outcome: str = ""
     """What the output of the agent meant, such as `denied`."""
     words: str | None = None
+    answer: str | None = None
+    """What a person answered to its question."""
     denied: tuple[str, ...] = ()
     commits: int = 0
     mentions: tuple[CommitMention, ...] = ()
@@ -227,6 +229,9 @@ class Night:
         known.denied = tuple(map(text_of, denied)) if isinstance(denied, list | tuple) else ()
         known.mentions = tuple(_mentions(part_of(look, "work")))
 
+    def question_answered(self, event: QuestionAnswered) -> None:
+        self._iteration_of(event).answer = event.answer
+
     def rescue_made(self, event: RescueMade) -> None:
         self._iteration_of(event).rescues.append(event)
 
@@ -299,6 +304,7 @@ _CHANGES: dict[type[BaseEvent], Callable[[Night, Any], None]] = {
     SessionSeen: Night.session_seen,
     IterationEnded: Night.iteration_ended,
     CheckMade: Night.check_made,
+    QuestionAnswered: Night.question_answered,
     RescueMade: Night.rescue_made,
     ProofMade: Night.proof_made,
     AgentSpawned: Night.agent_began,
