@@ -13,7 +13,8 @@ import pytest
 import yaml
 
 from guard.errors import EXIT_CODES
-from tests.support import ROOT, commit, write
+from tests.support import ROOT, commit, git, write
+from tests.support.npm import CLAUDE_AND_CODEX
 from tests.support.sessions import script, until
 from tests.support.workflows import definition
 
@@ -53,6 +54,51 @@ def test_the_loop_in_bash(project: Path, environ: dict[str, str], tmp_path: Path
     assert done.returncode == 0, done.stderr
     assert (project / "tasks.md").read_text() == "- [x] one\n- [x] two\n"
     assert done.stdout.count("complete: commits") == 2
+
+
+DOCKER = """#!/bin/sh
+# Takes the options of `docker run`, checks the mounts, and runs the command in the folder that is named.
+echo "$*" >>"$HOME/docker.log"
+while [ "$1" != guard-agent ]; do
+    [ "$1" != --workdir ] || folder=$2
+    [ "$1" != --volume ] || [ -d "${2%%:*}" ] || exit 125
+    shift
+done
+shift
+cd "$folder" && exec "$@"
+"""
+
+
+@pytest.mark.parametrize("linked", [False, True], ids=["work tree", "linked work tree"])
+def test_the_agent_in_a_container(
+    linked: bool, project: Path, environ: dict[str, str], tmp_path: Path, home: Path
+) -> None:
+    """Only the options can be tried here: what runs is the agent itself, where the container would run it."""
+    docker = write(tmp_path / "programs" / "docker", DOCKER)
+    docker.chmod(0o755)
+    environ["PATH"] = f"{docker.parent}{os.pathsep}{environ['PATH']}"
+    folder = project
+    if linked:
+        folder = tmp_path / "linked"
+        git(project, "worktree", "add", "-q", folder, "-b", "other")
+    agent = EXAMPLES / "container" / "agent.sh"
+    words = ["guard", "run", "--no-probe", "--no-wait", "--", agent, tmp_path / "agent", "one"]
+    done = executed(words, folder, environ)
+    assert done.returncode == 0, done.stderr
+    assert "complete: commits (1 new commit)" in done.stdout
+    (line,) = (home / "docker.log").read_text().splitlines()
+    assert f"--volume {folder}:{folder} " in line
+    assert (f"--volume {project}/.git:{project}/.git" in line) == linked
+    assert "--cap-drop ALL" in line
+
+
+def test_the_container_has_the_agent_that_is_tried_here_and_not_guard() -> None:
+    text = (EXAMPLES / "container" / "Dockerfile").read_text()
+    (package, version), *_ = CLAUDE_AND_CODEX.pins.items()
+    assert f"ARG AGENT={package}@{version}\n" in text
+    assert "completion-guard" not in text
+    settings = json.loads((EXAMPLES / "container" / "devcontainer.json").read_text())
+    assert (EXAMPLES / "container" / settings["build"]["dockerfile"]).is_file()
 
 
 def test_the_loop_in_bash_ends_when_the_breaker_opens(

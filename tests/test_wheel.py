@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+import tarfile
 import venv
 import zipfile
 from pathlib import Path
@@ -10,9 +11,14 @@ from pathlib import Path
 import pydantic
 import pytest
 
+from guard import __version__
 from tests.support import ROOT, git
 
 pytestmark = pytest.mark.long
+_PIP_INSTALL = (
+    *(sys.executable, "-m", "pip", "install", "-q"),
+    *("--no-deps", "--no-build-isolation"),
+)
 # The release workflow tests the very file that it publishes.
 BUILT = os.environ.get("GUARD_TESTS_WHEEL")
 
@@ -32,6 +38,35 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return built
 
 
+@pytest.fixture(scope="module")
+def sdist(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("source")
+    subprocess.run(
+        [sys.executable, "-m", "hatchling", "build", "-t", "sdist", "-d", folder],
+        cwd=ROOT,
+        check=True,
+        capture_output=True,
+    )
+    (built,) = folder.glob("*.tar.gz")
+    return built
+
+
+def test_both_have_the_version_of_the_package_in_their_names(wheel: Path, sdist: Path) -> None:
+    assert wheel.name == f"completion_guard-{__version__}-py3-none-any.whl"
+    assert sdist.name == f"completion_guard-{__version__}.tar.gz"
+
+
+def test_the_source_has_what_the_repository_offers(sdist: Path) -> None:
+    with tarfile.open(sdist) as archive:
+        names = {name.partition("/")[2] for name in archive.getnames()}
+    for name in (
+        ".claude-plugin/marketplace.json",
+        ".agents/plugins/marketplace.json",
+        "action.yml",
+    ):
+        assert name in names
+
+
 def test_it_carries_schemas_hooks_and_type_marker(wheel: Path) -> None:
     names = set(zipfile.ZipFile(wheel).namelist())
     assert "guard/py.typed" in names
@@ -45,14 +80,17 @@ def test_it_carries_schemas_hooks_and_type_marker(wheel: Path) -> None:
     assert not [name for name in names if name.startswith(("tests/", "benchmarks/"))]
 
 
+@pytest.mark.parametrize("kind", ["wheel", "sdist"])
 def test_it_works_where_only_it_and_its_dependencies_are(
-    wheel: Path, tmp_path: Path, home: Path
+    kind: str, request: pytest.FixtureRequest, tmp_path: Path, home: Path
 ) -> None:
+    file: Path = request.getfixturevalue(kind)
     place = tmp_path / "environment"
     venv.create(place, with_pip=False)
     libraries = next((place / "lib").glob("python*")) / "site-packages"
     subprocess.run(
-        [sys.executable, "-m", "pip", "install", "-q", "--no-deps", "--target", libraries, wheel],
+        # The source is built by the hatchling of the tests' environment: a test needs no network for it.
+        [*_PIP_INSTALL, "--target", str(libraries), str(file)],
         check=True,
         capture_output=True,
     )
@@ -74,6 +112,7 @@ def test_it_works_where_only_it_and_its_dependencies_are(
         assert done.returncode == 0, done.stderr
         return done.stdout
 
+    assert guard("--version") == f"guard, version {__version__}\n"
     assert "agent-registry" in guard("schema")
     guard("agent", "spawn", "--task", "T1", "--agent", "a1")
     workspace = Path(guard("where").strip())
