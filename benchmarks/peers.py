@@ -12,7 +12,7 @@ from typing import Any
 from benchmarks.measure import progress
 
 _SECONDS = 1200
-_CASE_SECONDS = 120
+_CASE_SECONDS = 600
 _NO_TELEMETRY = {"OPENHANDS_SUPPRESS_BANNER": "1", "DO_NOT_TRACK": "1", "LITELLM_LOG": "ERROR"}
 
 
@@ -80,16 +80,40 @@ def _run(argv: Sequence[str]) -> None:
         raise NotInstalled((done.stderr.strip().splitlines() or ["it failed"])[-1])
 
 
-def blocks_by_transcript(peer: Peer, programs: Path, folder: Path, transcript: list[Any]) -> bool:
-    """Tell whether a peer that reads Claude Code's transcripts would not let the session stop."""
-    path = folder / "transcript.jsonl"
-    path.write_text("".join(json.dumps(line) + "\n" for line in transcript))
-    if peer is PROOF_OF_DONE:
-        argv = [str(programs / "proof-of-done"), "check", "--transcript", str(path), "--json"]
-        return bool(json.loads(_ask(argv, folder))["decision"] == "block")
-    payload = {"transcript_path": str(path), "stop_hook_active": False, "cwd": str(folder)}
-    argv = [str(programs / "python"), "-m", "claimproof.claude_code"]
-    return '"block"' in _ask(argv, folder, json.dumps(payload))
+_READ_SESSIONS = {
+    PROOF_OF_DONE: """
+import contextlib, io, json, sys
+from proof_of_done.cli import main
+
+def blocks(path):
+    said = io.StringIO()
+    with contextlib.redirect_stdout(said):
+        main(["check", "--transcript", path, "--json"])
+    return json.loads(said.getvalue())["decision"] == "block"
+""",
+    CLAIMPROOF: """
+import json, sys
+from claimproof.claude_code import decide
+
+def blocks(path):
+    return decide({"transcript_path": path, "stop_hook_active": False}) is not None
+""",
+}
+
+
+def blocks_sessions(
+    peer: Peer, programs: Path, folder: Path, transcripts: Sequence[list[Any]]
+) -> list[bool]:
+    """Tell of each session of Claude Code whether a peer that reads transcripts would not let it stop."""
+    paths = []
+    for number, lines in enumerate(transcripts):
+        path = folder / f"transcript-{number}.jsonl"
+        path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+        paths.append(str(path))
+    script = f"{_READ_SESSIONS[peer]}\nprint(json.dumps([blocks(path) for path in json.load(sys.stdin)]))"
+    said = _ask([str(programs / "python"), "-c", script], folder, json.dumps(paths))
+    found: list[bool] = json.loads(said)
+    return found
 
 
 def refuses_tree(programs: Path, project: Path, environ: Mapping[str, str]) -> bool | None:

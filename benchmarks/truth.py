@@ -28,6 +28,10 @@ from tests.support.scripted_streams import Call, Person, Say, Step, write_stream
 
 SESSIONS, SEED = 2_000, 7
 _Z = 1.959964
+_SESSION_NOTES = {
+    peers.PROOF_OF_DONE: "sees the session alone: the command, and how it ended in the work tree",
+    peers.CLAIMPROOF: "sees the last message alone, and wants the evidence in it",
+}
 _WORKERS = 2
 
 
@@ -210,7 +214,7 @@ def _ask_of_tree(
     session = peers.transcript(
         "Done. All tests pass.", files, case.project.command, 0 if outcome.exits else 1
     )
-    return peers.blocks_by_transcript(peer, programs, place, session)
+    return peers.blocks_sessions(peer, programs, place, [session])[0]
 
 
 def _loops(alone: bool) -> list[Score]:
@@ -274,9 +278,8 @@ def _claims(alone: bool) -> list[Score]:
     for peer, place in programs.items():
         with scratch() as folder:
             sessions = [_session_of(claim.evidence) for claim in told]
-            blocked = [peers.blocks_by_transcript(peer, place, folder, one) for one in sessions]
-        note = "reads the session alone, and cannot see which files were committed"
-        scores.append(Score.of(peer.name, zip(false, blocked, strict=True), note))
+            blocked = peers.blocks_sessions(peer, place, folder, sessions)
+        scores.append(Score.of(peer.name, zip(false, blocked, strict=True), _SESSION_NOTES[peer]))
     return [*scores, *absent]
 
 

@@ -80,9 +80,12 @@ def test_the_agent_in_a_container(
     folder = project
     if linked:
         folder = tmp_path / "linked"
-        git(project, "worktree", "add", "-q", folder, "-b", "other")
+        git(project, "add", "-A")
+        git(project, "commit", "-qm", "Add the tasks")
+        git(project, "worktree", "add", "-q", str(folder), "-b", "other")
     agent = EXAMPLES / "container" / "agent.sh"
-    words = ["guard", "run", "--no-probe", "--no-wait", "--", agent, tmp_path / "agent", "one"]
+    told = ("guard", "run", "--no-probe", "--no-wait", "--")
+    words: list[str | Path] = [*told, agent, tmp_path / "agent", "one"]
     done = executed(words, folder, environ)
     assert done.returncode == 0, done.stderr
     assert "complete: commits (1 new commit)" in done.stdout

@@ -53,6 +53,7 @@ def leave_unasked(agent: AgentCli, model: Model) -> None:
 
 def test_claude_code(claude: AgentCli, model: Model, home: Path) -> None:
     claude = with_guard(claude)
+    assert "Validation passed" in called(claude, "plugin", "validate", str(ROOT))
     called(claude, "plugin", "marketplace", "add", str(ROOT))
     called(claude, "plugin", "install", PLUGIN)
     assert PLUGIN in called(claude, "plugin", "list")
