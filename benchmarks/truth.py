@@ -18,7 +18,7 @@ from benchmarks.claim_corpus import PARTS, claims
 from benchmarks.measure import Row, progress, scratch
 from benchmarks.proof import HONEST, TAMPERED, Outcome, play, some
 from benchmarks.proof_cases.case import Case, environment
-from benchmarks.simulation.runs import simulated
+from benchmarks.simulation.runs import Judged, simulated
 from guard.core.claims.settings import ClaimsSettings
 from guard.core.claims.validate import is_believed, validate
 from guard.core.classify import make_reader
@@ -69,7 +69,7 @@ def share(hits: int, of: int) -> str:
     if of == 0:
         return "-"
     low, high = wilson(hits, of)
-    return f"{100 * hits / of:.0f} % ({100 * low:.0f} to {100 * high:.0f})"
+    return f"{100 * hits / of:.0f} % ({100 * low:.1f} to {100 * high:.1f})"
 
 
 def rows(
@@ -131,22 +131,24 @@ def table(scores: Iterable[Score]) -> str:
 
 def _sessions(count: int, seed: int) -> list[Score]:
     judged = simulated(count, seed)
-    true = [
-        (one.status == "complete" and not one.is_false_complete) or "complete" in one.truth.right
-        for one in judged
-    ]
-    said = [(done, one.status == "complete") for done, one in zip(true, judged, strict=True)]
+    said = [(_is_done(one), one.status == "complete") for one in judged]
     plain = [
         (
-            (done and not one.plain.is_false_complete)
-            or (one.plain.is_complete and not one.plain.is_false_complete),
+            not one.plain.is_false_complete if one.plain.is_complete else _is_done(one),
             one.plain.is_complete,
         )
-        for done, one in zip(true, judged, strict=True)
+        for one in judged
         if one.plain is not None
     ]
     note = "until its third session without a commit stops the run"
     return [Score.of("guard check", said), Score.of("counting commits", plain, note)]
+
+
+def _is_done(one: Judged) -> bool:
+    # A false claim that there was nothing to do counts as an error, though no evidence can tell it from a true one.
+    if one.status == "complete":
+        return not (one.is_false_complete or one.is_lie_believed)
+    return "complete" in one.truth.right
 
 
 @dataclass(frozen=True)
@@ -199,9 +201,8 @@ def _peer_score(peer: peers.Peer, judged: Iterable[TreeJudged]) -> Score:
     known = [(one.broken, one.peers[peer]) for one in judged]
     said = [(broken, answer) for broken, answer in known if answer is not None]
     left = len(known) - len(said)
-    return Score.of(
-        peer.name, said, f"{left} cases that it knows no test command for" if left else ""
-    )
+    unknown = f"{left} cases that it knows no test command for" if left else ""
+    return Score.of(peer.name, said, unknown or _SESSION_NOTES.get(peer, ""))
 
 
 def _ask_of_tree(

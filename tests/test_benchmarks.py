@@ -176,7 +176,9 @@ def test_a_share_has_the_interval_of_wilson() -> None:
 def test_a_score_counts_what_was_true_and_what_was_said() -> None:
     score = Score.of("a way", [(True, True), (True, False), (False, True), (False, False)])
     assert (score.right, score.wrong, score.missed, score.passed) == (1, 1, 1, 1)
-    assert "| a way | 1 | 1 | 1 | 1 | 50 % (9 to 91) | 50 % (9 to 91) |  |" in truth_table([score])
+    assert "| a way | 1 | 1 | 1 | 1 | 50 % (9.5 to 90.5) | 50 % (9.5 to 90.5) |  |" in truth_table(
+        [score]
+    )
 
 
 def test_the_set_of_last_messages_has_sixty_that_no_other_set_has() -> None:
