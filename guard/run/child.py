@@ -27,12 +27,13 @@ from guard.core.run.settings import ShowMode
 from guard.core.show.transcript import LiveTranscript
 from guard.errors import WrongUsage
 from guard.system.host import read_host
-from guard.system.pipes import Outlet
+from guard.system.pipes import Outlet, widen
 from guard.system.process_identity import start_time
 from guard.system.signals import handle_signals
 
 T = TypeVar("T")
-_CHUNK = 65536
+_CHUNK = 256 * 1024
+"""So much is read at once, and the pipe holds as much where the system lets it: an agent that prints a lot waits less often."""
 _MOST_KEPT_BYTES = 64 * 1024 * 1024
 _LOOK_SECONDS = 0.05
 _GRACE_SECONDS = 10.0
@@ -230,6 +231,7 @@ class AgentProcess:
     def _start_pumps(self, child: subprocess.Popen[bytes]) -> tuple[threading.Thread, ...]:
         assert child.stdout is not None
         assert child.stderr is not None
+        widen(child.stdout, _CHUNK)
         errors = Outlet(2)
         output = errors if self._to_stderr else Outlet(1)
         self._outlets = (output, errors)

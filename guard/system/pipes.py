@@ -4,11 +4,15 @@ A reader that pauses, such as a pager, must not keep guard from hearing what the
 beyond it the agent has to wait, as it would without guard.
 """
 
+import fcntl
 import os
 import select
 import threading
 from collections import deque
+from contextlib import suppress
+from typing import IO
 
+_SET_SIZE = getattr(fcntl, "F_SETPIPE_SZ", None)
 _MOST_AHEAD = 1024 * 1024
 _MOST_AHEAD_AT_THE_END = 64 * 1024 * 1024
 
@@ -83,3 +87,10 @@ class Outlet:
             except OSError:
                 return False
         return True
+
+
+def widen(pipe: IO[bytes], size: int) -> None:
+    """Let a pipe hold this many bytes, where the system can and allows it."""
+    if _SET_SIZE is not None:
+        with suppress(OSError):
+            fcntl.fcntl(pipe.fileno(), _SET_SIZE, size)

@@ -7,6 +7,7 @@ AgentCli = Literal["claude", "codex", "gemini", "qwen", "opencode", "copilot", "
 Event = Mapping[str, Any]
 LONGEST_MESSAGE = 64 * 1024
 _LONGEST_NAME = 200
+_MOST_COUNTED = 10**18
 
 
 def text_of(value: object) -> str:
@@ -55,5 +56,7 @@ def member_in(value: object) -> str | None:
 
 
 def count_in(value: object) -> int:
+    if type(value) is int and 0 <= value < _MOST_COUNTED:
+        return value
     number = number_in(value)
     return int(number) if number is not None and number > 0 else 0

@@ -42,13 +42,11 @@ def _refuse_repeated_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return found
 
 
-def _refuse_constant(name: str) -> NoReturn:
+def refuse_constant(name: str) -> NoReturn:
     raise ValueError(f"{name} is not JSON")
 
 
-_DECODER = json.JSONDecoder(
-    object_pairs_hook=_refuse_repeated_keys, parse_constant=_refuse_constant
-)
+_DECODER = json.JSONDecoder(object_pairs_hook=_refuse_repeated_keys, parse_constant=refuse_constant)
 MOST_DEPTH_IN_TEXT = 32
 MOST_BRACKETS = 10_000
 _TOKEN = re.compile(

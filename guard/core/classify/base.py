@@ -13,6 +13,8 @@ from guard.core.classify.plain import error_lines
 from guard.core.cost.meters import Meter
 from guard.core.gate.members import StreamTeam
 
+_TYPED = b'{"type":"'
+
 
 @dataclass(frozen=True)
 class StreamEnd:
@@ -52,6 +54,10 @@ class Format(ABC):
     name: ClassVar[str]
     wanted: ClassVar[re.Pattern[bytes]]
     """Lines that match this are parsed; others only if they may report helpers."""
+    noise: ClassVar[tuple[bytes, ...]] = ()
+    """Lines that begin with one of these tell nothing; there may be very many of them."""
+    deciding: ClassVar[tuple[object, ...]] = ("result",)
+    """The types of the events that end a turn: they are read strictly."""
     opening: ClassVar[str]
     """The type of the event with which a stream begins."""
     question_tools: ClassVar[tuple[str, ...]] = ()
@@ -82,7 +88,8 @@ class Format(ABC):
         self._message = ""
 
     def is_wanted(self, line: bytes) -> bool:
-        if self.wanted.search(line):
+        # Nearly all lines begin with their type. Then no other place has to be searched for it.
+        if self.wanted.match(line, 1) or (not line.startswith(_TYPED) and self.wanted.search(line)):
             return True
         return self.team is not None and self.team.may_tell(line)
 
@@ -112,7 +119,10 @@ class Format(ABC):
     def note_tool(self, name: str, arguments: Event) -> None:
         """Keep the question that a tool call asks a person; any other call says that the agent has gone on."""
         self._is_asking = name in self.question_tools
-        asked = [arguments, *parts_of(arguments, "questions")[:5]] if self._is_asking else []
+        if not self._is_asking:
+            self._question = ""
+            return
+        asked = [arguments, *parts_of(arguments, "questions")[:5]]
         words = [text_of(one.get("question")).strip() for one in asked]
         self._question = " ".join(word for word in words if word)
 

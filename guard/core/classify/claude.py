@@ -32,6 +32,7 @@ class ClaudeFormat(Format):
     name = "claude"
     meter_class = ClaudeMeter
     wanted = type_pattern("result", "assistant", "system", "rate_limit_event")
+    noise = (b'{"type":"stream_event",', b'{"type":"system","subtype":"hook_')
     opening = "system"
     question_tools = ("AskUserQuestion", "ask_user_question")
     last_words = {"Execution error": ErrorMeaning("crash", "error_during_execution")}
@@ -57,14 +58,15 @@ class ClaudeFormat(Format):
     def take(self, event: Event) -> None:
         if event.get("parent_tool_use_id") or event.get("isSidechain"):
             return
-        if self.session is None or event.get("subtype") == "init" or event.get("type") == "result":
+        kind = event.get("type")
+        if self.session is None or kind == "result" or event.get("subtype") == "init":
             self.remember_session(event.get("session_id"))
         self.team.take(event)
-        match event.get("type"):
-            case "result":
-                self._result = event
+        match kind:
             case "assistant":
                 self._take_message(event)
+            case "result":
+                self._result = event
             case "system" if event.get("subtype") == "api_retry":
                 status = status_in(event.get("error_status"))
                 self._retry = make_error("", status, event.get("error"))
@@ -75,20 +77,21 @@ class ClaudeFormat(Format):
         self._result = None
         self.team.note_turn()
         message = part_of(event, "message")
-        blocks = parts_of(message, "content")
-        text = "\n".join(
-            text_of(block.get("text")) for block in blocks if block.get("type") == "text"
-        )
+        texts: list[str] = []
+        for block in parts_of(message, "content"):
+            kind = block.get("type")
+            if kind == "text":
+                texts.append(text_of(block.get("text")))
+            elif kind == "tool_use":
+                self.note_tool(word_in(block.get("name")), part_of(block, "input"))
+                if len(self._tools) < _MOST_TOOLS:
+                    self._tools.add(word_in(block.get("id")))
+        text = "\n".join(texts)
         self._synthetic = _synthetic_error(event, message, text)
         self._retry = None
         if not self._synthetic:
             self._is_refused, self._resets = False, ()
             self._message = text or self._message
-        for block in blocks:
-            if block.get("type") == "tool_use":
-                self.note_tool(word_in(block.get("name")), part_of(block, "input"))
-                if len(self._tools) < _MOST_TOOLS:
-                    self._tools.add(word_in(block.get("id")))
 
     def _take_limit(self, info: Event) -> None:
         # The main status counts: overage is normally refused while none is used. While overage is used, the main limit is
@@ -201,8 +204,8 @@ def _resets_in(event: Event) -> tuple[float, ...]:
 
 def _is_free(envelope: Event) -> bool:
     usage = part_of(envelope, "usage")
-    tokens = [usage.get(name) for name in ("input_tokens", "output_tokens")]
-    return envelope.get("model") == "<synthetic>" or tokens == [0, 0]
+    is_unused = usage.get("input_tokens") == 0 == usage.get("output_tokens")
+    return is_unused or envelope.get("model") == "<synthetic>"
 
 
 def _error_text(result: Event) -> str:

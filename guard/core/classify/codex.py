@@ -27,6 +27,7 @@ class CodexFormat(Format):
         r"item\.(?:started|completed)",
         "error",
     )
+    deciding = ("turn.completed", "turn.failed")
     opening = "thread.started"
     announced = re.compile(rb"^session id: ([A-Za-z0-9_-]{1,128})\r?\n", re.MULTILINE)
 
@@ -49,8 +50,16 @@ class CodexFormat(Format):
         return _closing_error(errors.data) if errors.exit_code == _GAVE_UP else []
 
     def take(self, event: Event) -> None:
-        self.team.take(event)
-        match event.get("type"):
+        kind = event.get("type")
+        item = part_of(event, "item")
+        if item.get("type") != "agent_message":
+            self.team.take(event)
+        match kind:
+            case "item.completed":
+                if item.get("type") == "agent_message":
+                    self._message = text_of(item.get("text"))
+            case "item.started":
+                pass
             case "thread.started":
                 self.remember_session(event.get("thread_id"))
             case "turn.started":
@@ -64,10 +73,6 @@ class CodexFormat(Format):
                 )
             case "error":
                 self._notice = _message_in(event)
-            case "item.completed":
-                item = part_of(event, "item")
-                if item.get("type") == "agent_message":
-                    self._message = text_of(item.get("text"))
 
     def ending(self) -> StreamEnd:
         return StreamEnd(

@@ -25,6 +25,14 @@ class CopilotFormat(Format):
         r"tool\.execution_complete",
         "result",
     )
+    noise = (
+        b'{"type":"assistant.message_delta",',
+        b'{"type":"assistant.reasoning',
+        b'{"type":"assistant.streaming_delta",',
+        b'{"type":"tool.execution_partial_result",',
+        b'{"type":"tool.execution_progress",',
+        b'{"type":"hook.',
+    )
     question_tools = ("ask_user",)
     signed = re.compile(rb"^Resume +copilot --resume=([A-Za-z0-9_-]{1,128})\r?$", re.MULTILINE)
 

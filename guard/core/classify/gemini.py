@@ -32,6 +32,7 @@ class GeminiFormat(Format):
     wanted = re.compile(
         rb'"type"\s*:\s*"(?:init|message|tool_use|error|result)"|"(?:response|error)"\s*:'
     )
+    deciding = ("result", None)
     opening = "init"
     question_tools = ("ask_user",)
     exit_codes = _exit_codes()

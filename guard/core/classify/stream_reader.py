@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from datetime import datetime
 
 from guard.core.base.agent_json import Event
-from guard.core.base.lines import Lines, object_in
+from guard.core.base.lines import Lines, event_in, object_in
 from guard.core.base.text import is_id
 from guard.core.classify.base import Format, StderrEnd, StreamEnd
 from guard.core.classify.claude import ClaudeFormat, QwenFormat
@@ -194,24 +194,38 @@ class OutputReader:
         self._take_event(self._format, event)
 
     def _take_event(self, chosen: Format, event: Event) -> None:
-        chosen.meter.take(event)
+        if event.get("type") in chosen.meter.kinds:
+            chosen.meter.take(event)
         chosen.take(event)
-        self._loops.take(event, self._now)
+        if event.get("type") not in self._loops.unread:
+            self._loops.take(event, self._now)
 
     def _has_helper(self) -> bool:
         return self.team is not None and bool(self.team.members)
 
     def _take(self, line: bytes) -> None:
-        stripped = line.lstrip(b"\r\x00\xef\xbb\xbf")
-        is_object = stripped.startswith(b"{")
-        if self._format is None or not is_object:
-            self._take_text(stripped if is_object else b"", line)
-        elif self._format.is_wanted(stripped) or self._loops.is_wanted(stripped, self._now):
-            event = object_in(stripped)
+        chosen = self._format
+        if chosen is None or not line.startswith(b"{"):
+            self._take_other(line)
+        elif line.startswith(chosen.noise):
+            return
+        elif chosen.is_wanted(line) or self._loops.is_wanted(line, self._now):
+            event = event_in(line)
+            if event is not None and event.get("type") in chosen.deciding:
+                event = object_in(line)
             if event is None:
                 self._unreadable += 1
             else:
-                self._take_event(self._format, event)
+                self._take_event(chosen, event)
+
+    def _take_other(self, line: bytes) -> None:
+        # A line of plain text; or an event with something before it, or before the first one.
+        stripped = line.lstrip(b"\r\x00\xef\xbb\xbf")
+        is_object = stripped.startswith(b"{")
+        if self._format is not None and is_object and stripped != line:
+            self._take(stripped)
+        else:
+            self._take_text(stripped if is_object else b"", line)
 
     def _take_text(self, likely: bytes, line: bytes) -> None:
         if not line.strip() or (self._format is None and self._is_start(likely)):

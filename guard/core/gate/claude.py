@@ -28,6 +28,7 @@ _LAUNCHED = ("async_launched", "remote_launched")
 _SPAWNED = "teammate_spawned"
 _DISBAND = "TeamDelete"
 _MOST_KEPT = 10_000
+_AT_WORK = LineMeaning(begins_turn=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,10 +87,11 @@ class ClaudeStream(StreamReader):
             return NOTHING
         self.note_session(event.get("session_id"))
         match event.get("type"):
+            case "assistant":
+                changes = tuple(self._read_calls(event))
+                return LineMeaning(changes, begins_turn=True) if changes else _AT_WORK
             case "result":
                 return LineMeaning(end_of_turn=True, usage=self._usage(event))
-            case "assistant":
-                return LineMeaning(tuple(self._read_calls(event)), begins_turn=True)
             case "user":
                 return LineMeaning(tuple(self._read_results(event)))
             case _:
@@ -97,12 +99,16 @@ class ClaudeStream(StreamReader):
 
     def _read_calls(self, event: Event) -> Iterator[Change]:
         for block in parts_of(part_of(event, "message"), "content"):
-            call, wish = member_in(block.get("id")), part_of(block, "input")
-            background = wish.get("run_in_background")
-            spawns = block.get("name") in self.spawning
-            if block.get("type") != "tool_use" or call is None or call in self._calls:
+            if block.get("type") != "tool_use":
                 continue
-            if block.get("name") == _DISBAND and len(self._disbands) < _MOST_KEPT:
+            tool, wish = block.get("name"), part_of(block, "input")
+            spawns, background = tool in self.spawning, wish.get("run_in_background")
+            if not (spawns or background or tool == _DISBAND):
+                continue
+            call = member_in(block.get("id"))
+            if call is None or call in self._calls:
+                continue
+            if tool == _DISBAND and len(self._disbands) < _MOST_KEPT:
                 self._disbands.add(call)
             elif background is True or (spawns and (background is not False or _team_in(wish))):
                 helper = _called_helper(call, wish, spawns)

@@ -19,6 +19,8 @@ _ENDS: dict[object, LeftBecause] = {
     "shutdown": "shutdown",
     "interrupted": "shutdown",
 }
+_OF_AGENTS = frozenset(["tool", "agents_states"])
+"""An item that is about agents has one of these."""
 _MOST = 10_000
 _LONGEST = 1000
 
@@ -41,6 +43,8 @@ class CodexStream(StreamReader):
 
     def read(self, event: Event) -> LineMeaning:
         match event.get("type"):
+            case "item.started" | "item.completed":
+                pass
             case "thread.started":
                 self.note_session(event.get("thread_id"))
                 return NOTHING
@@ -51,12 +55,15 @@ class CodexStream(StreamReader):
                 return LineMeaning(tuple(self._outliving_commands()), end_of_turn=True, usage=usage)
         # Until an item has completed, it may be at work.
         done = event.get("type") == "item.completed"
-        return LineMeaning(tuple(self._item(part_of(event, "item"), done=done)))
+        changes = tuple(self._item(part_of(event, "item"), done=done))
+        return LineMeaning(changes) if changes else NOTHING
 
     def _item(self, item: Event, *, done: bool) -> Iterator[Change]:
         item_id = member_in(item.get("id"))
         if item.get("type") in _COMMANDS and item_id:
             yield from self._command(item_id, item, done=done)
+        if _OF_AGENTS.isdisjoint(item):
+            return
         spawns = item.get("tool") == "spawn_agent"
         if spawns and item_id and not done:
             yield Joined(item_id, "subagent", name_in(item.get("prompt")))

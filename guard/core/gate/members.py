@@ -142,6 +142,8 @@ class StreamTeam:
 
     def take(self, event: Event) -> None:
         changes = self._reader.read(event).changes
+        if not changes:
+            return
         for change in changes:
             self._members.apply(change, self._reader.session)
         self._news += changes

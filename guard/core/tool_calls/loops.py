@@ -5,18 +5,33 @@ Only neighbours are compared, so two calls of each subagent are kept. The line o
 compare it, and only a small part of a stream is.
 """
 
-import json
 import re
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
-from guard.core.base.agent_json import LONGEST_MESSAGE, Event, number_in, part_of, parts_of, text_of
+from guard.core.base.agent_json import (
+    LONGEST_MESSAGE,
+    Event,
+    number_in,
+    part_of,
+    parts_of,
+    text_of,
+    word_in,
+)
+from guard.core.base.lines import event_in
 from guard.core.base.text import escape, fit_line
 from guard.core.tool_calls.agent_loop import LoopFound, LoopPattern
-from guard.core.tool_calls.read import BegunCall, EndedCall, ToolCall, ToolCallReader, lane_of
+from guard.core.tool_calls.read import (
+    BegunCall,
+    EndedCall,
+    ToolCall,
+    ToolCallReader,
+    codex_calls,
+    lane_of,
+)
 from guard.core.tool_calls.shell import word_set
 from guard.core.tool_calls.test_runs import edits_code
 
@@ -25,7 +40,8 @@ _LEAST_TURNS = 3
 _LEAST_MESSAGES = 3
 _POLL_SECONDS = 10.0
 _MOST_LANES = 8
-_LONGEST_KEPT = 1024 * 1024
+_LARGE = 1024 * 1024
+_MOST_NOTED = 16
 _LONGEST_HEAD = 600
 _LONGEST_TIME = 24
 _LONGEST_SHOWN = 200
@@ -53,6 +69,8 @@ _TELLING = frozenset(
 """The events that may tell of a call, a message or a person's word."""
 _HEAD = 300
 _RESULT = re.compile(rb'"type"\s*:\s*"(?:user|user\.message|tool_result)"')
+_TYPED = b'{"type":"'
+_TYPED_RESULT = (b'{"type":"user",', b'{"type":"user.message",', b'{"type":"tool_result",')
 _CALL_ID = re.compile(rb'"(?:tool_use_id|tool_id)"\s*:\s*"([^"\\]{1,200})"')
 _TEXT = re.compile(rb'"(?:content|output)"\s*:\s*"')
 _STRING = re.compile(rb'(?:[^"\\]++|\\.)*+"', re.DOTALL)
@@ -82,6 +100,14 @@ _CAMEL = re.compile(r"(?<=[a-z\d])(?=[A-Z])")
 class LoopFinder:
     """Reads a session once, event by event, and tells what it repeats now and what it repeated most."""
 
+    unread: ClassVar[tuple[str, ...]] = (
+        "item.started",
+        "turn.completed",
+        "step_start",
+        "step_finish",
+    )
+    """Frequent events that tell nothing of loops."""
+
     def __init__(self, has_child: Callable[[], bool] = lambda: False) -> None:
         self._has_child = has_child
         """Tells whether a helper of the agent is at work: then the agent waits for it."""
@@ -92,74 +118,142 @@ class LoopFinder:
         self._worst: _Repeat | None = None
         self._effort = _Effort()
         self._has_calls = False
+        self._noted: list[tuple[bytes, bytes, float | None]] = []
+        """Results that were not looked at yet: the id of the call, the line, and when it came."""
 
     @property
     def current(self) -> LoopFound | None:
         """Return what the agent repeats now."""
+        self._take_noted()
         now = [lane.repeat for lane in self._lanes.values() if lane.repeat is not None]
         return max(now, key=lambda repeat: repeat.weight).describe() if now else None
 
     @property
     def worst(self) -> LoopFound | None:
         """Return what the agent repeated most often in this session."""
+        self._take_noted()
         return self._worst.describe() if self._worst is not None else None
 
     def clear(self) -> None:
         """Forget what was repeated, because something else is at work or came between."""
+        self._take_noted()
         self._lanes.clear()
 
     @property
     def has_calls(self) -> bool:
         """Tell whether the events have told of a call that ended."""
-        return self._has_calls
+        return self._has_calls or bool(self._noted)
 
     def is_wanted(self, line: bytes, at: float | None) -> bool:
         """Tell whether a line that nothing else needs has to be read; a result that is not is noted unread."""
-        if _RESULT.search(line, 0, _HEAD) is None:
+        if not line.startswith(_TYPED_RESULT) and (
+            line.startswith(_TYPED) or _RESULT.search(line, 0, _HEAD) is None
+        ):
             return False
         found = _CALL_ID.search(line, 0, _HEAD) or _CALL_ID.search(line)
-        if found is None or (self._reader.has_several and line.count(_BLOCK) > 1):
+        if found is None:
             return True
-        name = found[1].decode(errors="replace")
-        begun = self._reader.find_begun(name)
-        if begun is None:
-            return False
-        lane = self._lane(begun.lane)
-        self._reader.drop_begun(name)
-        if begun.input.get("run_in_background") is True:
-            lane.clear()
-        else:
-            self._effort.earn(len(line))
-            self._add(lane, _Done(name, begun, at, line if len(line) <= _LONGEST_KEPT else None))
+        self._noted.append((found[1], line, at))
+        if len(self._noted) >= _MOST_NOTED or len(line) > _LARGE:
+            self._take_noted()
         return False
+
+    def _take_noted(self) -> None:
+        noted, self._noted = self._noted, []
+        for call, line, at in noted:
+            if self._reader.has_several and line.count(_BLOCK) > 1:
+                event = event_in(line)
+                self._end_calls(event or {}, at)
+                continue
+            name = call.decode(errors="replace")
+            begun = self._reader.take_begun(name)
+            if begun is None:
+                continue
+            lane = self._lane(begun.lane)
+            if begun.input.get("run_in_background") is True:
+                lane.clear()
+                continue
+            self._effort.left += 128 + len(line) // 64
+            if len(line) > _LARGE:
+                self._drop_large(lane)
+            self._add(lane, _Done(begun.tool, begun.input, at, line, begun=begun, name=name))
+
+    def _drop_large(self, lane: "_Lane") -> None:
+        # Only of the agent that has the newest one large results are kept, so that the memory is bounded.
+        for other in self._lanes.values():
+            for done in (other.last, other.before):
+                if done is not None and other is not lane and len(done.line or b"") > _LARGE:
+                    done.line = None
 
     def take(self, event: Event, at: float | None = None) -> None:
         """Read one event; `at` is when it came, in seconds of any clock, if that is known."""
         kind = event.get("type")
         if not self._piece and (not isinstance(kind, str) or kind not in _TELLING):
             return
+        if self._noted:
+            self._take_noted()
+        if kind == "item.completed" and self._take_item(part_of(event, "item"), at):
+            return
+        if kind == "assistant":
+            self._take_blocks(event)
+            return
         message, is_in_pieces = self._message_in(event, kind)
         if message:
             self._add_message(self._lane(lane_of(event)), message, is_in_pieces=is_in_pieces)
         if _is_new_prompt(event, kind):
             self.clear()
-            return
+        else:
+            self._end_calls(event, at)
+
+    def _take_blocks(self, event: Event) -> None:
+        # What Claude Code and Qwen Code say and call: most of what they print.
+        parent = event.get("parent_tool_use_id")
+        name = word_in(parent) if parent else ""
+        message, texts = part_of(event, "message"), []
+        for block in parts_of(message, "content"):
+            if block.get("type") == "tool_use":
+                self._reader.begin_asked(
+                    block.get("id"), block.get("name"), block.get("input"), name
+                )
+            elif "text" in block:
+                texts.append(text_of(block["text"]))
+        # An error of the program may look like a message.
+        if texts and not event.get("error") and message.get("model") != "<synthetic>":
+            self._add_message(self._lane(name), " ".join(texts), is_in_pieces=False)
+
+    def _take_item(self, item: Event, at: float | None) -> bool:
+        # What Codex says and runs: most of what it prints.
+        kind = item.get("type")
+        if kind == "agent_message":
+            self._add_message(self._lane(""), text_of(item.get("text")), is_in_pieces=False)
+        elif kind == "command_execution":
+            self._effort.left += 128
+            given = {"command": text_of(item.get("command"))}
+            self._add(self._lane(""), _Done("shell", given, at, None, item=item))
+        return kind in ("agent_message", "command_execution")
+
+    def _end_calls(self, event: Event, at: float | None) -> None:
         for ended in self._reader.end_calls(event):
-            self._effort.earn()
-            lane = self._lane(ended.begun.lane)
-            if kind == "system":  # Something in the background has ended.
+            self._effort.left += 128
+            begun = ended.begun
+            lane = self._lane(begun.lane)
+            if event.get("type") == "system":  # Something in the background has ended.
                 lane.clear()
             else:
-                self._add(lane, _Done(ended.name, ended.begun, _moment_of(event, at), None, ended))
+                stamp = event.get("timestamp")
+                done = _Done(begun.tool, begun.input, at, None, begun=begun, ended=ended)
+                done.stamp = stamp
+                self._add(lane, done)
 
     def take_call(self, ended: EndedCall, at: float, *, in_background: bool) -> None:
         """Take in a call that something other than an event tells of; `at` is when it ended, in seconds of any clock."""
-        self._effort.earn()
-        lane = self._lane(ended.begun.lane)
+        self._effort.left += 128
+        begun = ended.begun
+        lane = self._lane(begun.lane)
         if in_background:
             lane.clear()
         else:
-            self._add(lane, _Done(ended.name, ended.begun, at, None, ended))
+            self._add(lane, _Done(begun.tool, begun.input, at, None, begun=begun, ended=ended))
 
     def take_message(self, message: str, lane: str) -> None:
         self._add_message(self._lane(lane), message, is_in_pieces=False)
@@ -184,30 +278,40 @@ class LoopFinder:
         return before if before[0] or is_said else (_whole_message(event, kind), False)
 
     def _add_message(self, lane: "_Lane", message: str, *, is_in_pieces: bool) -> None:
-        letters = "".join(message.split())
+        if not is_in_pieces and lane.message is None:
+            # Mostly a call follows, and then nothing has to be compared.
+            lane.message, lane.messages = message, 1
+            return
+        letters = _letters(message)
         unit, times = _repeated_unit(letters) if is_in_pieces else (letters, 1)
         if not unit:
             return
-        lane.messages = lane.messages + times if unit == lane.message else times
+        before = _letters(lane.message or "")
+        lane.messages = lane.messages + times if unit == before else times
         lane.message = unit
         if lane.messages >= _LEAST_MESSAGES and not self._has_child():
             self._note(lane, _Repeat("same_message", lane.messages, (), message.strip()))
 
     def _add(self, lane: "_Lane", done: "_Done") -> None:
         self._has_calls = True
-        lane.messages, lane.message = 0, ""
-        if done.begun.tool.casefold() in _NOTES:
+        lane.messages, lane.message = 0, None
+        if done.tool.casefold() in _NOTES:
             return
         last, before, lane.repeat = lane.last, lane.before, None
         lane.before, lane.last = last, done
-        if before is None and last is None:
+        if last is None:
             return
-        again = last is not None and self._is_same(done, last)
-        in_turn = not again and before is not None and self._is_same(done, before)
-        in_turn = in_turn and last is not None and not _is_same_call(last.begun, done.begun)
+        again = done.may_repeat(last) and self._is_same(done, last)
+        in_turn = (
+            not again
+            and before is not None
+            and done.may_repeat(before)
+            and self._is_same(done, before)
+            and not _is_same_call(last.begun, done.begun)
+        )
         lane.run = lane.run + 1 if again else 1
         lane.turns = lane.turns + 1 if in_turn else 0
-        if last is None or not (again or in_turn):
+        if not (again or in_turn):
             return
         if _is_apart(last, done) or self._has_child():
             lane.run, lane.turns = 1, 0
@@ -252,18 +356,52 @@ class LoopFinder:
             self._worst = repeat
 
 
-@dataclass(slots=True)
 class _Done:
-    """A call that has ended; its result may be a line that was not read."""
+    """A call that has ended; what its result is, and what the call was, is read when it may repeat another."""
 
-    name: str
-    begun: BegunCall
-    at: float | None
-    line: bytes | None
-    """The line with its result, until that is read."""
-    ended: EndedCall | None = None
-    text: bytes = b""
-    """The text of the result as it stands in the line, if it was looked for."""
+    __slots__ = ("_begun", "at", "ended", "input", "item", "line", "name", "stamp", "text", "tool")
+
+    def __init__(
+        self,
+        tool: str,
+        given: Mapping[str, Any],
+        at: float | None,
+        line: bytes | None,
+        *,
+        begun: BegunCall | None = None,
+        ended: EndedCall | None = None,
+        item: Event | None = None,
+        name: str = "",
+    ) -> None:
+        self.tool = tool
+        self.input = given
+        self.at = at
+        self.line = line
+        """The line with its result, until that is read."""
+        self._begun = begun
+        self.ended = ended
+        self.item = item
+        """What Codex prints of the call, until that is read."""
+        self.name = name
+        self.stamp: object = None
+        """When it ended, as the event says it."""
+        self.text = b""
+        """The text of the result as it stands in the line, if it was looked for."""
+
+    def may_repeat(self, other: "_Done") -> bool:
+        """Tell whether this may be the same call, without looking at all of it."""
+        if self.tool != other.tool:
+            return False
+        command = self.input.get("command")
+        return command == other.input.get("command") and (
+            command is not None or self.input == other.input
+        )
+
+    @property
+    def begun(self) -> BegunCall:
+        if self._begun is None:
+            self._begun = BegunCall(self.tool, self.input, "")
+        return self._begun
 
     def has_same_text(self, other: "_Done", effort: "_Effort") -> bool:
         """Tell whether the lines show the same result, without reading them."""
@@ -283,11 +421,13 @@ class _Done:
 
     def read(self, effort: "_Effort") -> EndedCall | None:
         """Return the call with its result; None if it cannot be read, or reading it would take too long."""
-        line = self.line
+        line, item = self.line, self.item
+        if item is not None:
+            self.ended, self.item = next(codex_calls(item), None), None
         if self.ended is None and line is not None and effort.spend(len(line)):
-            with suppress(ValueError, RecursionError):
-                event = json.loads(line)
-                self.at = _moment_of(event, self.at)
+            event = event_in(line)
+            if event is not None:
+                self.stamp = event.get("timestamp")
                 reader = ToolCallReader()
                 reader.begin(self.name, self.begun)
                 self.ended = next(reader.end_calls(event), None)
@@ -299,8 +439,8 @@ class _Done:
             found = _STAMP.search(self.line, max(0, len(self.line) - _LONGEST_HEAD))
             found = found or _STAMP.search(self.line, 0, _LONGEST_HEAD)
             if found is not None:
-                return _moment_of({"timestamp": found[1].decode()}, self.at)
-        return self.at
+                return _moment_of(found[1].decode(errors="replace"), self.at)
+        return _moment_of(self.stamp, self.at)
 
     @property
     def failed(self) -> bool:
@@ -356,7 +496,8 @@ class _Lane:
     """How many neighbouring calls up to the last are the same."""
     turns: int = 0
     """How many neighbouring calls up to the last are the same as the call before their neighbour."""
-    message: str = ""
+    message: str | None = None
+    """The newest message, if no call came after it."""
     messages: int = 0
     repeat: _Repeat | None = None
     is_healthy: bool = False
@@ -364,17 +505,14 @@ class _Lane:
 
     def clear(self) -> None:
         self.last = self.before = self.repeat = None
-        self.run, self.turns, self.message, self.messages = 1, 0, "", 0
+        self.run, self.turns, self.message, self.messages = 1, 0, None, 0
 
 
 @dataclass(slots=True)
 class _Effort:
     """How many bytes may be read only to compare results: a small part of the stream."""
 
-    left: int = 1024 * 1024
-
-    def earn(self, size: int = 0) -> None:
-        self.left += 128 + size // 64
+    left: int = 16 * 1024 * 1024
 
     def spend(self, size: int) -> bool:
         if size > self.left:
@@ -416,6 +554,10 @@ def _repeated_unit(letters: str) -> tuple[str, int]:
     return letters[:length], len(letters) // length
 
 
+def _letters(message: str) -> str:
+    return "".join(message.split())
+
+
 def _is_same_call(one: BegunCall, other: BegunCall) -> bool:
     if one.tool != other.tool:
         return False
@@ -453,15 +595,6 @@ def _is_new_prompt(event: Event, kind: object) -> bool:
 
 def _whole_message(event: Event, kind: object) -> str:
     match kind:
-        case "assistant":
-            message = part_of(event, "message")
-            if event.get("error") or message.get("model") == "<synthetic>":
-                return ""  # The program reports an error.
-            blocks = parts_of(message, "content")
-            return " ".join(text_of(block.get("text")) for block in blocks)
-        case "item.completed":
-            item = part_of(event, "item")
-            return text_of(item.get("text")) if item.get("type") == "agent_message" else ""
         case "assistant.message":
             return text_of(part_of(event, "data").get("content"))
         case "text":
@@ -469,8 +602,7 @@ def _whole_message(event: Event, kind: object) -> str:
     return ""
 
 
-def _moment_of(event: Event, at: float | None) -> float | None:
-    said = event.get("timestamp")
+def _moment_of(said: object, at: float | None) -> float | None:
     if isinstance(said, str) and len(said) < 40:
         with suppress(ValueError):
             return datetime.fromisoformat(said).timestamp()

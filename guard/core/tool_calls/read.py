@@ -130,17 +130,14 @@ class ToolCallReader:
         """Tell whether more than one call has begun and not ended."""
         return len(self._pending) > 1
 
-    def find_begun(self, call: str) -> BegunCall | None:
-        return self._pending.get(call)
+    def take_begun(self, call: str) -> BegunCall | None:
+        """Return a call that has begun, and forget it, because its result is read elsewhere."""
+        return self._pending.pop(call, None)
 
     def begin(self, call: str, begun: BegunCall) -> None:
         while len(self._pending) >= _MOST_PENDING:
             del self._pending[next(iter(self._pending))]
         self._pending[call] = begun
-
-    def drop_begun(self, call: str) -> None:
-        """Forget a call whose result is not read."""
-        self._pending.pop(call, None)
 
     def read(self, event: Event) -> Iterator[ToolCall]:
         return (ended.read() for ended in self.end_calls(event))
@@ -153,12 +150,12 @@ class ToolCallReader:
             case "system" if event.get("subtype") == "task_notification":
                 yield from self._end(event.get("tool_use_id"), event.get("summary"))
             case "item.completed":
-                yield from _codex_call(part_of(event, "item"))
+                yield from codex_calls(part_of(event, "item"))
             case "tool_use" if "part" in event:
                 yield from _opencode_call(part_of(event, "part"), lane_of(event))
             case "tool_use":
                 name, tool, given = map(event.get, ("tool_id", "tool_name", "parameters"))
-                self._begin(name, tool, given)
+                self.begin_asked(name, tool, given)
             case "tool_result":
                 result = event.get("output", event.get("error"))
                 failed = event.get("status") not in ("success", None)
@@ -171,7 +168,9 @@ class ToolCallReader:
         for block in parts_of(part_of(event, "message"), "content"):
             kind = block.get("type")
             if kind == "tool_use":
-                self._begin(block.get("id"), block.get("name"), block.get("input"), lane_of(event))
+                self.begin_asked(
+                    block.get("id"), block.get("name"), block.get("input"), lane_of(event)
+                )
             elif kind == "tool_result" and not self._is_in_background(block.get("tool_use_id")):
                 failed = block.get("is_error") is True
                 name, result = block.get("tool_use_id"), block.get("content")
@@ -186,10 +185,10 @@ class ToolCallReader:
         data, lane = part_of(event, "data"), lane_of(event)
         for request in parts_of(data, "toolRequests"):
             name, tool, asked = map(request.get, ("toolCallId", "name", "arguments"))
-            self._begin(name, tool, asked, lane)
+            self.begin_asked(name, tool, asked, lane)
         if event.get("type") == "tool.execution_start":
             name, tool, asked = map(data.get, ("toolCallId", "toolName", "arguments"))
-            self._begin(name, tool, asked, lane)
+            self.begin_asked(name, tool, asked, lane)
         if event.get("type") != "tool.execution_complete":
             return
         code = part_of(data, "shellExecution").get("exitCode")
@@ -197,7 +196,8 @@ class ToolCallReader:
         failed = data.get("success") is False
         yield from self._end(data.get("toolCallId"), result, failed=failed, code=code)
 
-    def _begin(self, name: object, tool: object, given: object, lane: str = "") -> None:
+    def begin_asked(self, name: object, tool: object, given: object, lane: str = "") -> None:
+        """Note a call as an event has it."""
         if isinstance(name, str) and isinstance(tool, str):
             self.begin(name, BegunCall(tool, given if isinstance(given, dict) else {}, lane))
 
@@ -262,7 +262,8 @@ def end_hook_call(document: Mapping[str, Any], lane: str) -> EndedCall | None:
     return EndedCall(call.call, begun, call.output, call.failed, call.exit_code)
 
 
-def _codex_call(item: Event) -> Iterator[EndedCall]:
+def codex_calls(item: Event) -> Iterator[EndedCall]:
+    """Yield the calls that an item of Codex tells of."""
     name, kind, code = text_of(item.get("id")), text_of(item.get("type")), item.get("exit_code")
     failed = item.get("status") == "failed"
     if kind == "command_execution":
