@@ -5,7 +5,7 @@ import re
 from collections.abc import Callable, Generator, Iterable, Iterator
 from typing import Any
 
-from guard.core.base.json_text import MOST_DEPTH, loads, refuse_constant
+from guard.core.base.json_text import loads, refuse_constant
 
 LONGEST_LINE = 8 * 1024 * 1024
 _MOST_DOCUMENTS = 20
@@ -38,6 +38,7 @@ def object_in(data: bytes) -> dict[str, Any] | None:
 _scan: Callable[[str, int], tuple[Any, int]] = vars(
     json.JSONDecoder(parse_constant=refuse_constant)
 )["scan_once"]
+_HALF = re.compile(rb"\\u[dD]")
 _SPACE = " \t\r\n"
 
 
@@ -45,31 +46,21 @@ def event_in(line: bytes) -> dict[str, Any] | None:
     """Return the JSON object in a line of an event stream, or None.
 
     This is the fast way to read a hundred megabytes of events: of a key that stands twice the last one counts. Where much
-    depends on one line, `object_in` refuses it.
+    depends on one line, `object_in` refuses it. The depth is only what the parser can bear: nothing may recurse into the value
+    without a limit of its own.
     """
+    if b"\\u" in line and _HALF.search(line):
+        return object_in(line)
     try:
         text = line.decode()
-        if "\\ud" in text or "\\uD" in text:
-            return object_in(line)
         value, end = _scan(text, 0)
     except UnicodeDecodeError:
         return object_in(line)
     except (ValueError, StopIteration, RecursionError):
         return None
-    if not isinstance(value, dict) or (end != len(text) and text[end:].strip(_SPACE)):
+    if end != len(text) and text[end:].strip(_SPACE):
         return None
-    may_be_deep = line.count(b"{") + line.count(b"[") > MOST_DEPTH
-    return None if may_be_deep and _is_deep(value) else value
-
-
-def _is_deep(value: Any) -> bool:
-    level = [value]
-    for _ in range(MOST_DEPTH):
-        inner = (each.values() if isinstance(each, dict) else each for each in level)
-        level = [child for each in inner for child in each if isinstance(child, dict | list)]
-        if not level:
-            return False
-    return True
+    return value if isinstance(value, dict) else None
 
 
 # Agents print one JSON object per line, or a single document at the end: an array on one line, or an object over many lines.

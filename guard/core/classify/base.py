@@ -52,8 +52,8 @@ class Format(ABC):
     """Reads the events of one agent in their order."""
 
     name: ClassVar[str]
-    wanted: ClassVar[re.Pattern[bytes]]
-    """Lines that match this are parsed; others only if they may report helpers."""
+    wanted: ClassVar[re.Pattern[bytes] | None]
+    """Lines that match this are parsed; others only if they may report helpers. None if nearly all lines tell something."""
     noise: ClassVar[tuple[bytes, ...]] = ()
     """Lines that begin with one of these tell nothing; there may be very many of them."""
     deciding: ClassVar[tuple[object, ...]] = ("result",)
@@ -88,8 +88,11 @@ class Format(ABC):
         self._message = ""
 
     def is_wanted(self, line: bytes) -> bool:
+        wanted = self.wanted
         # Nearly all lines begin with their type. Then no other place has to be searched for it.
-        if self.wanted.match(line, 1) or (not line.startswith(_TYPED) and self.wanted.search(line)):
+        if wanted is None or wanted.match(line, 1):
+            return True
+        if not line.startswith(_TYPED) and wanted.search(line):
             return True
         return self.team is not None and self.team.may_tell(line)
 

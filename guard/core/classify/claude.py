@@ -61,10 +61,11 @@ class ClaudeFormat(Format):
         kind = event.get("type")
         if self.session is None or kind == "result" or event.get("subtype") == "init":
             self.remember_session(event.get("session_id"))
+        if kind == "assistant":
+            self._take_message(event)
+            return
         self.team.take(event)
         match kind:
-            case "assistant":
-                self._take_message(event)
             case "result":
                 self._result = event
             case "system" if event.get("subtype") == "api_retry":
@@ -75,17 +76,21 @@ class ClaudeFormat(Format):
 
     def _take_message(self, event: Event) -> None:
         self._result = None
-        self.team.note_turn()
         message = part_of(event, "message")
         texts: list[str] = []
+        has_call = False
         for block in parts_of(message, "content"):
             kind = block.get("type")
             if kind == "text":
                 texts.append(text_of(block.get("text")))
             elif kind == "tool_use":
+                has_call = True
                 self.note_tool(word_in(block.get("name")), part_of(block, "input"))
                 if len(self._tools) < _MOST_TOOLS:
                     self._tools.add(word_in(block.get("id")))
+        if has_call:
+            self.team.take(event)
+        self.team.note_turn()
         text = "\n".join(texts)
         self._synthetic = _synthetic_error(event, message, text)
         self._retry = None

@@ -3,7 +3,7 @@
 import re
 
 from guard.core.base.agent_json import Event, part_of, text_of
-from guard.core.classify.base import Format, StderrEnd, StreamEnd, type_pattern
+from guard.core.classify.base import Format, StderrEnd, StreamEnd
 from guard.core.classify.errors import ReportedError, make_error
 from guard.core.classify.plain import error_lines
 from guard.core.cost.meters import CodexMeter
@@ -21,12 +21,7 @@ _ERROR = b"\nERROR: "
 class CodexFormat(Format):
     name = "codex"
     meter_class = CodexMeter
-    wanted = type_pattern(
-        r"thread\.started",
-        r"turn\.(?:started|completed|failed)",
-        r"item\.(?:started|completed)",
-        "error",
-    )
+    wanted = None
     deciding = ("turn.completed", "turn.failed")
     opening = "thread.started"
     announced = re.compile(rb"^session id: ([A-Za-z0-9_-]{1,128})\r?\n", re.MULTILINE)

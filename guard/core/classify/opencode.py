@@ -1,7 +1,7 @@
 """Read the events of `opencode run --format json`; it has no closing line, so the last step that stopped is the end."""
 
 from guard.core.base.agent_json import Event, number_in, part_of, status_in, text_of, word_in
-from guard.core.classify.base import Format, StreamEnd, type_pattern
+from guard.core.classify.base import Format, StreamEnd
 from guard.core.classify.errors import ReportedError, make_error
 from guard.core.cost.meters import OpenCodeMeter
 
@@ -13,7 +13,7 @@ _MOST_DENIED = 100
 class OpenCodeFormat(Format):
     name = "opencode"
     meter_class = OpenCodeMeter
-    wanted = type_pattern("text", "step_start", "step_finish", "tool_use", "error")
+    wanted = None
     opening = "step_start"
     question_tools = ("question",)
 

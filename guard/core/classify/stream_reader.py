@@ -194,10 +194,11 @@ class OutputReader:
         self._take_event(self._format, event)
 
     def _take_event(self, chosen: Format, event: Event) -> None:
-        if event.get("type") in chosen.meter.kinds:
+        kind = event.get("type")
+        if kind in chosen.meter.kinds:
             chosen.meter.take(event)
         chosen.take(event)
-        if event.get("type") not in self._loops.unread:
+        if kind not in self._loops.unread:
             self._loops.take(event, self._now)
 
     def _has_helper(self) -> bool:

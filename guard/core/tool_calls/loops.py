@@ -211,7 +211,8 @@ class LoopFinder:
         name = word_in(parent) if parent else ""
         message, texts = part_of(event, "message"), []
         for block in parts_of(message, "content"):
-            if block.get("type") == "tool_use":
+            kind = block.get("type")
+            if kind == "tool_use":
                 self._reader.begin_asked(
                     block.get("id"), block.get("name"), block.get("input"), name
                 )
@@ -293,6 +294,12 @@ class LoopFinder:
             self._note(lane, _Repeat("same_message", lane.messages, (), message.strip()))
 
     def _add(self, lane: "_Lane", done: "_Done") -> None:
+        try:
+            self._compare(lane, done)
+        except RecursionError:  # Values that are nested too deep to be compared.
+            lane.clear()
+
+    def _compare(self, lane: "_Lane", done: "_Done") -> None:
         self._has_calls = True
         lane.messages, lane.message = 0, None
         if done.tool.casefold() in _NOTES:
@@ -613,4 +620,6 @@ def _moment_of(said: object, at: float | None) -> float | None:
 def _describe_call(begun: BegunCall) -> str:
     call = ToolCall("", begun.tool, begun.input, "", None, failed=False)
     words = call.command or call.path or next(iter(begun.input.values()), "")
+    if isinstance(words, dict | list):
+        words = ""  # It may be nested deep.
     return f"{begun.tool} {fit_line(str(words)[: 2 * _LONGEST_SHOWN], _LONGEST_SHOWN)}".strip()
