@@ -21,6 +21,7 @@ NAMES = (
         "secrets",
         "claims",
         "gate",
+        "streams",
         "status",
         "verdicts",
         "activity",

@@ -20,6 +20,7 @@ from benchmarks.secrets import rows
 from benchmarks.snapshots import rows as snapshot_rows
 from benchmarks.startup import rows as startup_rows
 from benchmarks.status import rows as status_rows
+from benchmarks.streams import rows as stream_rows
 from benchmarks.truth import Score, share, wilson
 from benchmarks.truth import table as truth_table
 from tests.core.classify import closing_messages
@@ -58,6 +59,16 @@ def test_a_proof_is_measured_beside_its_command_and_a_checkout_beside_git() -> N
         "a checkout of 150 files beside `git worktree add`, the first time",
         "a checkout of 150 files beside `git worktree add`, for the next commit",
     ]
+
+
+def test_a_stream_is_measured_beside_the_parsing_of_its_lines() -> None:
+    measured = list(stream_rows(megabytes=2, rounds=1))
+    assert [row.what for row in measured if "claude" in row.what] == [
+        "2 MB of claude through `guard run`",
+        "memory for 2 MB of claude beyond that for a tenth of it",
+        "reading claude with a look for loops, to without",
+    ]
+    assert all(row.value > 0 for row in measured if row.unit != " MB")
 
 
 def test_whole_processes_are_measured_beside_others() -> None:

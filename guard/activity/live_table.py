@@ -16,7 +16,8 @@ from guard.core.activity.status_report import (
     SurveyedAgent,
     cells,
     counts_line,
-    run_text,
+    has_agents,
+    run_lines,
     sort_by_urgency,
 )
 from guard.core.base.text import escape, plural
@@ -57,7 +58,7 @@ class Screen:
 
     def show(self, report: StatusReport, troubles: Sequence[str]) -> None:
         self._shown, self._size = (report, troubles), shutil.get_terminal_size()
-        self._live.update(draw(report, troubles, self._size.lines), refresh=True)
+        self._live.update(draw(report, troubles, *self._size), refresh=True)
 
     def wait(self, news: News, seconds: float) -> None:
         """Return when there is news or after `seconds`; draw again if the terminal was resized."""
@@ -78,10 +79,10 @@ class Screen:
             raise Resized
 
 
-def draw(report: StatusReport, troubles: Sequence[str], lines: int) -> Group:
+def draw(report: StatusReport, troubles: Sequence[str], columns: int, lines: int) -> Group:
     """The counts and one line per agent, the most urgent first, as many as fit."""
     troubles = troubles[-_MOST_TROUBLES:]
-    runs = report.runs[: max(1, lines // 2)]
+    runs = [line for run in report.runs for line in run_lines(run, columns)][: max(1, lines // 2)]
     room = max(1, lines - _HEAD_LINES - len(troubles) - len(runs) - 1)
     agents = sort_by_urgency(report.agents)
     fitting = agents if len(agents) <= room else agents[: room - 1]
@@ -95,9 +96,9 @@ def draw(report: StatusReport, troubles: Sequence[str], lines: int) -> Group:
     left = len(agents) - len(fitting)
     rest = f"and {plural(left, 'agent')} more; `guard status` lists all" if left else ""
     return Group(
-        _line(counts_line(report), "bold"),
-        *(_line(run_text(run), "cyan") for run in runs),
-        table,
+        *([_line(counts_line(report), "bold")] if has_agents(report) else ()),
+        *(_line(line, "cyan") for line in runs),
+        *([table] if has_agents(report) else ()),
         *([_line(rest, "dim")] if rest else ()),
         *(_line(f"warning: {trouble}", "yellow") for trouble in troubles),
     )

@@ -109,8 +109,13 @@ def counts_line(report: StatusReport) -> str:
     return f"{report.active_agents} active, {ends}, {spawned}"
 
 
+def has_agents(report: StatusReport) -> bool:
+    """Tell whether to count agents: beside a run that goes on, "0 active in 0 tasks" reads as if nothing did."""
+    return bool(report.total_agents_spawned or report.tasks or not report.runs)
+
+
 def status_text(report: StatusReport) -> str:
-    lines = [counts_line(report)]
+    lines = [counts_line(report)] if has_agents(report) else []
     lines += [
         f"task {task.task_id}: {task.active_count} active, "
         f"{ends_text(task.completed_count, task.failed_count)}, {task.total_spawned} spawned"
@@ -126,6 +131,22 @@ def status_text(report: StatusReport) -> str:
 
 def run_text(run: RunLine) -> str:
     """Return one line about a run that goes on."""
+    return "; ".join(_run_parts(run))
+
+
+def run_lines(run: RunLine, columns: int) -> list[str]:
+    """Return the same on as many lines as a terminal of this width needs."""
+    first, *parts = _run_parts(run)
+    lines = [first]
+    for part in parts:
+        if len(lines[-1]) + len(part) + 2 <= columns:
+            lines[-1] += f"; {part}"
+        else:
+            lines.append(f"  {part}")
+    return lines
+
+
+def _run_parts(run: RunLine) -> list[str]:
     parts = [f"run {run.run}: iteration {run.iteration}"]
     if run.since is not None:
         parts[0] += f" since {run.since:%Y-%m-%d %H:%M:%S} UTC"
@@ -139,7 +160,7 @@ def run_text(run: RunLine) -> str:
         parts.append(f"{plural(run.open_tasks, 'task')} left")
     if run.cost_usd is not None:
         parts.append(f"{dollars(run.cost_usd)} so far")
-    return "; ".join(parts)
+    return parts
 
 
 def cells(agent: SurveyedAgent) -> tuple[str, ...]:

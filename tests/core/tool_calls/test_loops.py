@@ -102,6 +102,16 @@ LOOPS: dict[str, tuple[str, int, list[Step]]] = {
         ],
     ),
     "a large result each time": ("same_result", 9, [shell("cat log", "some line\n" * 20_000)] * 9),
+    "a result of three megabytes each time": (
+        "same_result",
+        4,
+        [shell("cat log", "some line\n" * 300_000)] * 4,
+    ),
+    "two calls in turn, one with a large result": (
+        "two_calls",
+        3,
+        [shell("cat log", "some line\n" * 150_000), read("a.py")] * 3,
+    ),
     "two calls in turn, one of which fails in other words": (
         "two_calls",
         4,
@@ -192,6 +202,9 @@ HEALTHY: dict[str, list[Step]] = {
         step for n in range(5) for step in (Say("Let me check that."), read(f"{n}.py"))
     ],
     "other messages": [Say(f"Step {n} is done.") for n in range(6)],
+    "a result of three megabytes that differs in the middle": [
+        shell("cat log", "a" * 1_500_000 + str(n) + "b" * 1_500_000) for n in range(5)
+    ],
     "a result that grows far from both ends": [
         shell("cat log", "a" * 90_000 + str(n) + "b" * 90_000) for n in range(6)
     ],
@@ -311,3 +324,22 @@ def test_a_result_that_is_not_read_at_first_is_compared_all_the_same() -> None:
         reader = make_reader("claude")
         reader.feed(lines(outputs))
         assert (reader.finish(0, NOW).loop is not None) == is_loop
+
+
+@pytest.mark.parametrize("agent", WRITERS)
+def test_values_that_are_nested_deep_do_no_harm(agent: str) -> None:
+    deep: object = []
+    for _ in range(400):
+        deep = [deep]
+    found = play(agent, [Call("mcp__db__query", {"where": deep}, "row")] * 5)[0].loop
+    assert found is None or found.count == 5
+
+
+def test_results_come_before_the_question_what_is_repeated() -> None:
+    # The last result is in no event that something else reads.
+    reader = make_reader("claude")
+    for at, line in write_stream("claude", [STATUS] * 4):
+        if b'"type":"result"' not in line.replace(b" ", b""):
+            reader.feed(line, at)
+    assert reader.loop is not None
+    assert reader.loop.count == 4
