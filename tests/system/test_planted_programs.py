@@ -354,6 +354,7 @@ def stories(server: TmuxServer, folder: Path) -> Iterator[tuple[str, Sequence[st
     says = answering(folder, "complete")
     place = ("--task", "T1", "--agent", "a1")
     yield "where", ()
+    yield "help", ("exit-codes",)
     yield "init", ()
     yield "config", ()
     yield "trust", ("--show",)
