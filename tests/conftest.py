@@ -190,6 +190,21 @@ def postgres() -> Iterator[PostgresServer]:
         yield server
 
 
+@pytest.fixture(scope="session")
+def shared_database(postgres: PostgresServer) -> str:
+    """A database that many tests share, each with a workspace of its own."""
+    return postgres.new_database("shared")
+
+
+@pytest.fixture
+def kept_in(request: pytest.FixtureRequest, workspace: Path) -> str:
+    """What GUARD_WORKSPACE is set to: a folder, or a workspace in PostgreSQL for tests that run over both stores."""
+    if getattr(request, "param", "files") == "files":
+        return str(workspace)
+    address = request.getfixturevalue("shared_database")
+    return f"{address}&guard_workspace=test_{next(_NUMBERS)}"
+
+
 @pytest.fixture
 def dsn(postgres: PostgresServer) -> str:
     """The address of a database of the test's own."""

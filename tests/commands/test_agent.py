@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from guard.agents import registry
+from guard.context.invocation import Invocation
 from guard.core.agents.agent import STATUSES, TERMINAL
 from guard.schemas.validate import validator
 from guard.store.file_store import FileStore
@@ -17,9 +18,9 @@ IDS = ("--task", "T1", "--agent", "a1")
 
 
 @pytest.fixture(autouse=True)
-def chosen(workspace: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def chosen(kept_in: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """The workspace in the environment, and a clock that stands."""
-    monkeypatch.setenv("GUARD_WORKSPACE", str(workspace))
+    monkeypatch.setenv("GUARD_WORKSPACE", kept_in)
     monkeypatch.setenv("GUARD_NOW", NOW)
 
 
@@ -192,8 +193,9 @@ def test_the_environment_names_a_life_of_one_agent_only() -> None:
 
 
 @pytest.fixture
-def three(store: FileStore) -> None:
+def three(chosen: None) -> None:
     """An agent that works, one that failed, and one of another task that completed."""
+    store = Invocation().writable_store
     for task, name, status in (
         ("T1", "a1", "working"),
         ("T1", "a2", "failed"),

@@ -29,9 +29,9 @@ NOON = datetime(2026, 1, 31, 12, 0, 0, tzinfo=UTC)
 
 
 @pytest.fixture(autouse=True)
-def chosen(repository: Path, workspace: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def chosen(repository: Path, kept_in: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """The workspace in the environment."""
-    monkeypatch.setenv("GUARD_WORKSPACE", str(workspace))
+    monkeypatch.setenv("GUARD_WORKSPACE", kept_in)
 
 
 def after(minutes: float) -> dict[str, str]:

@@ -39,7 +39,8 @@ PLAN = {
 
 
 @pytest.fixture
-def project(repository: Path) -> Path:
+def project(repository: Path, kept_in: str, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("GUARD_WORKSPACE", kept_in)
     commit(repository, "first.txt")
     write(repository / "plan.json", json.dumps(PLAN))
     return repository
@@ -294,6 +295,7 @@ def test_an_agent_that_is_provably_at_work_gets_more_time(project: Path) -> None
     assert events("plan", "tick", "--no-fill", at=later) == ["agent_timeout_extended"]
 
 
+@pytest.mark.files
 @pytest.mark.parametrize("harm", ["missing", "damaged"])
 def test_the_state_comes_back_from_the_log_and_that_is_logged(project: Path, harm: str) -> None:
     call("plan", "load", "plan.json")
@@ -318,6 +320,7 @@ def test_the_state_comes_back_from_the_log_and_that_is_logged(project: Path, har
     assert types(Invocation().store).count("state_reconstructed") == 1
 
 
+@pytest.mark.files
 @pytest.mark.parametrize("name", ["state.json.tmp", ".state.json.tmp"])
 def test_half_of_a_state_file_is_removed_and_that_is_logged(project: Path, name: str) -> None:
     call("plan", "load", "plan.json")
@@ -389,6 +392,7 @@ def test_the_state_is_shown_in_words_without_names_of_events(project: Path) -> N
     assert "_" not in shown
 
 
+@pytest.mark.files
 def test_a_state_of_a_newer_guard_is_refused_and_left_alone(project: Path) -> None:
     from hashlib import sha256
 

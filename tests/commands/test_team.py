@@ -16,7 +16,8 @@ NOON = {"GUARD_NOW": "2026-01-31T12:00:00Z"}
 
 
 @pytest.fixture
-def project(repository: Path) -> Path:
+def project(repository: Path, kept_in: str, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("GUARD_WORKSPACE", kept_in)
     commit(repository, "first.txt")
     return repository
 
