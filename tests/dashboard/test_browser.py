@@ -1,5 +1,6 @@
 """The dashboard in a real browser."""
 
+import json
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -9,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from tests.dashboard.test_log_page import counted, shown
-from tests.support import commit, run
+from tests.streams import init, jsonl, result, says
+from tests.support import commit, git, run, write
 from tests.support.browsers import Tab, open_browser
 from tests.support.dashboards import Served, serve
 
@@ -128,3 +130,60 @@ def test_the_buttons_act_as_their_words_say(repository: Path, browser: "Browser"
         page.locator("#breakers", has_text="closed").wait_for()
         assert run("breaker", "show", "--format", "json").json["state"] == "closed"
         assert tab.trouble == []
+
+
+BRANCH = "<img/src=x/onerror=alert(3)>"
+SAYS = "<svg onload=alert(4)></svg><script>alert(5)</script>"
+
+
+def test_what_branches_agents_and_questions_say_runs_nowhere(
+    repository: Path, tmp_path: Path, browser: "Browser"
+) -> None:
+    commit(repository)
+    git(repository, "switch", "-q", "-c", BRANCH)
+    said = jsonl(init(), says(SAYS), result(SAYS))
+    agent = write(
+        tmp_path / "claude",
+        f"#!/bin/sh\ncat <<'EOF'\n{said.decode()}EOF\necho left > '{BRANCH.replace('/', ' ')}.txt'\n",
+    )
+    agent.chmod(0o755)
+    run("run", "--no-probe", "--task", "one", "--agent-id", "a1", "--", agent)
+    spawned = run("agent", "spawn", "--task", "one", "--agent", "a2", "--message", SAYS)
+    assert spawned.code == 0, spawned.err
+    write(repository / "plan.json", json.dumps({"tasks": [{"id": "one", "title": SAYS}]}))
+    assert run("plan", "load", "plan.json").code == 0
+    assert run("plan", "ask", SAYS).code == 0
+    page = browser.new_page()
+    tab = Tab(page)
+    with serve(repository) as served:
+        tab.open(served.address)
+        seen = ""
+        for path in every_page(served):
+            tab.open(f"http://{served.host}{path}")
+            seen += page.inner_text("body")
+        assert SAYS in seen
+        assert BRANCH in seen
+        assert tab.trouble == []
+
+
+def test_on_paper_a_page_is_dark_on_light_and_not_wider_than_the_paper(
+    night: Path, tmp_path: Path, browser: "Browser"
+) -> None:
+    assert run("report", "--html", tmp_path / "night.html").code == 0
+    page = browser.new_page(color_scheme="dark", viewport={"width": 700, "height": 900})
+    page.goto((tmp_path / "night.html").as_uri())
+    colours = (
+        "[getComputedStyle(document.body).color, getComputedStyle(document.body).backgroundColor]"
+    )
+    assert light_of(page.evaluate(colours)[0]) > light_of(page.evaluate(colours)[1])
+    page.emulate_media(media="print", color_scheme="dark")
+    text, paper = page.evaluate(colours)
+    assert light_of(text) < 200 < 700 < light_of(paper)
+    assert page.evaluate(
+        "Math.max(...[...document.querySelectorAll('section.card table')].map(e => e.getBoundingClientRect().right))"
+    ) <= page.evaluate("innerWidth")
+    assert not page.locator("nav.parts").is_visible()
+
+
+def light_of(colour: str) -> int:
+    return sum(int(part) for part in re.findall(r"\d+", colour)[:3])

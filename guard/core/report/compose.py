@@ -5,8 +5,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from functools import cached_property
-from typing import get_args
+from typing import Any, TypeVar, get_args
 
+from guard.core.base.fields import Frozen
 from guard.core.base.text import duration, escape, plural
 from guard.core.check.words import status_word
 from guard.core.coordinator.state import task_statuses
@@ -21,6 +22,7 @@ from guard.core.report.night import AgentFacts, IterationFacts, KnownRun, Night
 from guard.core.report.review import CommitFacts, list_commits, list_review
 from guard.core.rescue.events import RescueMade
 
+E = TypeVar("E", bound=Frozen)
 _A_DAY = timedelta(hours=24)
 _MOST_WARNINGS = 100
 
@@ -197,11 +199,20 @@ def _headline(
     )
 
 
+def _entry(kind: type[E], source: object, **own: Any) -> E:
+    """Return an entry of the document: its `own` fields, and those that it shares with an event or a fact of the night."""
+    shared = {
+        name: getattr(source, name)
+        for name in kind.model_fields
+        if name not in own and hasattr(source, name)
+    }
+    return kind(**shared, **own)
+
+
 def _run(run: KnownRun, iterations: int) -> document.RunEntry:
-    return document.RunEntry(
-        run=run.run,
-        worktree=run.worktree,
-        command=run.command,
+    return _entry(
+        document.RunEntry,
+        run,
         started_at=run.began,
         ended_at=run.ended,
         ended=run.end_reason,
@@ -210,36 +221,22 @@ def _run(run: KnownRun, iterations: int) -> document.RunEntry:
 
 
 def _iteration(each: IterationFacts) -> document.IterationEntry:
-    return document.IterationEntry(
-        run=each.run,
-        number=each.number,
-        worktree=each.worktree,
+    return _entry(
+        document.IterationEntry,
+        each,
         at=each.began,
         ended_at=each.ended,
-        seconds=each.seconds,
-        agent=each.agent,
         task_id=each.task,
-        status=each.status,
-        reason=each.reason,
-        detail=each.detail,
-        words=each.words,
-        commits=each.commits,
         rescued=len(each.rescued),
-        usage=each.usage,
-        proof=each.proof,
     )
 
 
 def _rescue(each: IterationFacts, made: RescueMade) -> document.RescueEntry:
-    return document.RescueEntry(
+    return _entry(
+        document.RescueEntry,
+        made,
         run=each.run,
         iteration=each.number,
-        at=made.at,
-        commits=made.commits,
-        branch=made.branch,
-        snapshot=made.snapshot,
-        reason=made.reason,
-        detail=made.detail,
         held_back=len(made.held_back),
         restore=_restore(made.snapshot),
     )
@@ -268,19 +265,7 @@ def _held_back(iterations: Iterable[IterationFacts]) -> tuple[document.HeldBackE
 
 
 def _proof(made: ProofMade) -> document.ProofMoment:
-    return document.ProofMoment(
-        at=made.at,
-        run=made.run,
-        iteration=made.iteration,
-        head=made.head,
-        result=made.result,
-        reason=made.reason,
-        detail=made.detail,
-        new_failures=made.new_failures,
-        weakened=made.weakened,
-        rewritten=made.rewritten,
-        seconds=made.seconds,
-    )
+    return _entry(document.ProofMoment, made)
 
 
 def _limits(selection: Selection) -> Iterable[document.LimitEntry]:
@@ -305,17 +290,7 @@ def _limits(selection: Selection) -> Iterable[document.LimitEntry]:
 
 
 def _lane(agent: AgentFacts) -> document.AgentLane:
-    return document.AgentLane(
-        task_id=agent.task_id,
-        agent_id=agent.agent_id,
-        incarnation=agent.incarnation,
-        agent_type=agent.agent_type,
-        began=agent.began,
-        ended=agent.ended,
-        status=agent.status,
-        message=agent.message,
-        updates=agent.updates,
-    )
+    return _entry(document.AgentLane, agent)
 
 
 def _plan(selection: Selection) -> document.ReportPlan | None:
@@ -354,19 +329,11 @@ def _breaker(selection: Selection) -> document.ReportBreaker:
     night = selection.night
     return document.ReportBreaker(
         now=tuple(
-            document.BreakerEntry(
-                worktree=key,
-                state=state.state,
-                reason=state.reason,
-                streak=state.streak,
-                retry_at=state.retry_at,
-            )
+            _entry(document.BreakerEntry, state, worktree=key)
             for key, state in night.breakers.items()
         ),
         history=tuple(
-            document.BreakerMoment(
-                at=change.at, worktree=change.worktree, what=change.what, reason=change.reason
-            )
+            _entry(document.BreakerMoment, change)
             for change in night.breaker_changes
             if selection.covers(change.run, change.at)
         ),
