@@ -11,7 +11,7 @@ from tests.support.reverts import State, settled, state
 from tests.support.series import times
 from tests.support.victims import Victims
 
-KILLS = times(8, full=50)
+KILLS, STEP = times(8, full=50), times(2, full=1)
 QUIET_CALLS = 60
 """Before these there is only a snapshot, and objects that nothing refers to."""
 
@@ -101,14 +101,15 @@ def scene(victims: Victims, repository: Path, workspace: Path) -> Scene:
     return Scene(victims, repository, workspace)
 
 
+@pytest.mark.series
 def test_killed_before_any_call(scene: Scene) -> None:
-    """Every call of git, and everything that writes: one after the other, until it is not killed any more."""
+    """Calls of git, and all that writes, one after the other until it is not killed any more: every second, or each in full."""
     scene.measure()
     calls = 0
     while scene.killed(calls=calls):
-        calls += 1 if calls >= QUIET_CALLS else 3
+        calls += STEP if calls >= QUIET_CALLS else 3 * STEP
         assert calls < 300
-    assert len(scene.outcomes) > 60
+    assert len(scene.outcomes) > 60 // STEP
     assert {"before", "after"} == set(scene.outcomes)
     git(scene.root, "fsck", "--strict")
 

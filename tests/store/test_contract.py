@@ -279,7 +279,7 @@ def test_what_a_killed_process_was_told_is_there(opened: WorkspaceStore, place: 
         writer.stdin.flush()
         told = [writer.stdout.readline() for _ in range(5)]
         writer.send_signal(signal.SIGKILL)
-        rest, _ = writer.communicate(timeout=60)
+        rest, _ = writer.communicate(timeout=TIME_LIMIT)
         acknowledged = len(told) + rest.count("\n")
         registry = open_at(place).view(AGENT_REGISTRY, f"T{times}")
         assert registry is not None
