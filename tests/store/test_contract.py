@@ -19,6 +19,7 @@ from guard.core.log.replay import Replay
 from guard.core.log.view import seal
 from guard.errors import Refused, StoreUnavailable
 from guard.store import WorkspaceStore
+from tests.support import TIME_LIMIT
 from tests.support.events import MOMENT, iteration_started, run_started, spawned, updated
 
 Open = Callable[[], WorkspaceStore]
