@@ -12,6 +12,7 @@ from benchmarks.hook import rows as hook_rows
 from benchmarks.kills import rows as kills_rows
 from benchmarks.measure import at_least, at_most, table
 from benchmarks.peers import NotInstalled, Peer, install
+from benchmarks.postgres import rows as postgres_rows
 from benchmarks.proof import HONEST, TAMPERED, Outcome, matrix
 from benchmarks.proof_cases.case import apply
 from benchmarks.proof_cost import rows as proof_cost_rows
@@ -69,6 +70,13 @@ def test_a_stream_is_measured_beside_the_parsing_of_its_lines() -> None:
         "reading claude with a look for loops, to without",
     ]
     assert all(row.value > 0 for row in measured if row.unit != " MB")
+
+
+@pytest.mark.usefixtures("postgres")
+def test_writers_kills_and_many_agents_are_measured_on_a_server_of_its_own() -> None:
+    measured = list(postgres_rows(processes=3, updates=5, kills=6, restarts=1, agents=200))
+    assert [row.value for row in measured[:2]] == [0, 0]
+    assert measured[2].what == "one update on PostgreSQL, 200 agents beside 100"
 
 
 def test_whole_processes_are_measured_beside_others() -> None:

@@ -44,7 +44,7 @@ def parse_dsn(given: str) -> Dsn:
         pairs = parse_qsl(parts.query, keep_blank_values=True, strict_parsing=bool(parts.query))
     except ValueError:
         raise ValueError("it is not a URL") from None
-    if "\0" in given or parts.fragment:
+    if "\0" in unquote(given) or parts.fragment:
         raise ValueError("it has a NUL character or a fragment")
     user, at, host = parts.netloc.rpartition("@")
     name, colon, password = user.partition(":")

@@ -10,9 +10,11 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from urllib.parse import quote
 
 import pytest
 
+from guard.core.base.paths import spell, unspell
 from tests.support import Result, commit, git, run, write
 from tests.support.postgres import PostgresServer
 
@@ -269,22 +271,61 @@ HOSTILE = [
     '"\n\t\u2028\u202e',
     "{}[]\x01\x7f",
     "null",
+    "a\0b",
     "é" * 200,
 ]
 
 
 def test_hostile_text_comes_back_the_same(fleet: Path, dsn: str) -> None:
-    from guard.core.agents.events import AgentUpdated
+    from guard.core.agents.events import AgentFindingRecorded, AgentUpdated
+    from guard.core.agents.findings import FINDINGS
     from tests.store.test_contract import is_sound, open_at
-    from tests.support.events import spawned, updated
+    from tests.support.events import MOMENT, spawned, updated
 
     store = open_at(dsn)
     texts = [f"{text}{number}"[:500] for number in range(150) for text in HOSTILE]
+    found_out = [
+        AgentFindingRecorded(
+            at=MOMENT,
+            id=f"f{number}",
+            task_id="T1",
+            agent_id="a1",
+            incarnation=1,
+            severity="info",
+            text=text,
+            file=spell(text.encode()),
+        )
+        for number, text in enumerate(texts[:1000])
+    ]
     with store.change() as change:
-        change.append(spawned(), *(updated(message=text) for text in texts))
+        change.append(spawned(), *(updated(message=text) for text in texts), *found_out)
     found = [e.event.message for e in open_at(dsn).entries() if isinstance(e.event, AgentUpdated)]
     assert found == texts
+    findings = open_at(dsn).view(FINDINGS, "T1")
+    assert findings is not None
+    assert [one.text for one in findings.findings] == texts[:1000]
+    assert [unspell(one.file or "") for one in findings.findings] == [
+        text.encode() for text in texts[:1000]
+    ]
     assert is_sound(store)
+
+
+def test_workspaces_with_hostile_names_are_kept_apart(fleet: Path, dsn: str) -> None:
+    from guard.store.dsn import parse_dsn
+    from guard.store.postgres.store import PostgresStore
+    from tests.support.events import spawned
+
+    names = [text for text in HOSTILE if "\0" not in text]
+    for number, name in enumerate(names, 1):
+        address = parse_dsn(f"{dsn}&guard_workspace={quote(name)}")
+        assert address.name == name
+        store = PostgresStore(address, name, lock_timeout_seconds=60)
+        with store.change() as change:
+            change.append(*(spawned(agent=f"a{each}") for each in range(number)))
+    found = {name: records for name, records, _ in store.fleet()}
+    assert found == {name: number + 1 for number, name in enumerate(names, 1)}
+    with pytest.raises(ValueError, match="NUL"):
+        parse_dsn(f"{dsn}&guard_workspace=a%00b")
 
 
 def test_git_is_as_it_was_after_all_of_it(fleet: Path) -> None:
