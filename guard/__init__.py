@@ -52,7 +52,7 @@ if TYPE_CHECKING:
     from guard.completion import run_commit_rescue as run_commit_rescue
     from guard.completion import smart_completion_check as smart_completion_check
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 _HOMES = {
     "agents_of": "guard.api",
