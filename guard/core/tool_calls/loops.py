@@ -169,7 +169,7 @@ class LoopFinder:
             begun = self._reader.take_begun(name)
             if begun is None:
                 continue
-            lane = self._lane(begun.lane)
+            lane = self._lanes.get(begun.lane) or self._lane(begun.lane)
             if begun.input.get("run_in_background") is True:
                 lane.clear()
                 continue
@@ -186,16 +186,16 @@ class LoopFinder:
                     done.line = None
 
     def take(self, event: Event, at: float | None = None) -> None:
-        """Read one event; `at` is when it came, in seconds of any clock, if that is known."""
+        """Read one event; `at` is when it came, in seconds of any clock."""
         kind = event.get("type")
-        if not self._piece and (not isinstance(kind, str) or kind not in _TELLING):
-            return
         if self._noted:
             self._take_noted()
-        if kind == "item.completed" and self._take_item(part_of(event, "item"), at):
-            return
         if kind == "assistant":
             self._take_blocks(event)
+            return
+        if not self._piece and (not isinstance(kind, str) or kind not in _TELLING):
+            return
+        if kind == "item.completed" and self._take_item(part_of(event, "item"), at):
             return
         message, is_in_pieces = self._message_in(event, kind)
         if message:
@@ -209,10 +209,10 @@ class LoopFinder:
         # What Claude Code and Qwen Code say and call: most of what they print.
         parent = event.get("parent_tool_use_id")
         name = word_in(parent) if parent else ""
-        message, texts = part_of(event, "message"), []
+        message = part_of(event, "message")
+        texts = []
         for block in parts_of(message, "content"):
-            kind = block.get("type")
-            if kind == "tool_use":
+            if block.get("type") == "tool_use":
                 self._reader.begin_asked(
                     block.get("id"), block.get("name"), block.get("input"), name
                 )
@@ -220,7 +220,13 @@ class LoopFinder:
                 texts.append(text_of(block["text"]))
         # An error of the program may look like a message.
         if texts and not event.get("error") and message.get("model") != "<synthetic>":
-            self._add_message(self._lane(name), " ".join(texts), is_in_pieces=False)
+            lane = self._lanes.get(name) or self._lane(name)
+            text = texts[0] if len(texts) == 1 else " ".join(texts)
+            if lane.message is None:
+                # Mostly a call follows, and then nothing has to be compared.
+                lane.message, lane.messages = text, 1
+            else:
+                self._add_message(lane, text, is_in_pieces=False)
 
     def _take_item(self, item: Event, at: float | None) -> bool:
         # What Codex says and runs: most of what it prints.
@@ -294,12 +300,6 @@ class LoopFinder:
             self._note(lane, _Repeat("same_message", lane.messages, (), message.strip()))
 
     def _add(self, lane: "_Lane", done: "_Done") -> None:
-        try:
-            self._compare(lane, done)
-        except RecursionError:  # Values that are nested too deep to be compared.
-            lane.clear()
-
-    def _compare(self, lane: "_Lane", done: "_Done") -> None:
         self._has_calls = True
         lane.messages, lane.message = 0, None
         if done.tool.casefold() in _NOTES:
@@ -308,6 +308,15 @@ class LoopFinder:
         lane.before, lane.last = last, done
         if last is None:
             return
+        try:
+            if done.may_repeat(last) or (before is not None and done.may_repeat(before)):
+                self._compare(lane, done, last, before)
+            else:
+                lane.run, lane.turns = 1, 0
+        except RecursionError:  # Values that are nested too deep to be compared.
+            lane.clear()
+
+    def _compare(self, lane: "_Lane", done: "_Done", last: "_Done", before: "_Done | None") -> None:
         again = done.may_repeat(last) and self._is_same(done, last)
         in_turn = (
             not again
