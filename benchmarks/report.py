@@ -1,12 +1,14 @@
-"""`guard report` of a long night: how long it takes beside reading the log, and how large its page is."""
+"""A long night: what `guard report` takes beside reading the log, how large its page is, and what `guard dashboard` takes."""
 
 import os
 import subprocess
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime, timedelta
 from pathlib import Path
 from random import Random
 from typing import Any
+from unittest.mock import patch
 
 from benchmarks.history import MOMENT, append, spawned, updated
 from benchmarks.measure import Row, at_most, paired, scratch
@@ -23,10 +25,12 @@ from guard.report.details import read_details
 from guard.report.gather import make_report
 from guard.report.page import render_page
 from guard.system.clock import Clock
+from tests.support.dashboards import serve
 
 ITERATIONS, EVENTS = 2000, 200_000
 _STATUSES: tuple[Status, ...] = ("complete",) * 7 + ("working", "timeout", "limited", "refuted")
 _MEGABYTE = 2**20
+_VIEWERS = 5
 
 
 def rows(iterations: int = ITERATIONS, events: int = EVENTS, rounds: int = 3) -> Iterator[Row]:
@@ -34,10 +38,16 @@ def rows(iterations: int = ITERATIONS, events: int = EVENTS, rounds: int = 3) ->
         guard = make_night(folder, iterations, events)
         read, made = paired(rounds, lambda: _read(guard), lambda: _make_page(guard))
         size = len(_make_page(guard).encode()) / _MEGABYTE
+        first, memory = _look(folder, guard)
     night = f"{iterations:,} iterations, {events:,} events"
     detail = f"{made:.2f} s, and {read:.2f} s for reading the log"
     yield at_most(f"`guard report --html`, {night}, beside reading the log", 3, made / read, detail)
     yield Row(f"the page of {night}", "under 2 MB", size, size < 2, "", unit=" MB")
+    name = f"`guard dashboard`, {night}"
+    yield Row(f"{name}: CPU of the first page", "under 1 s", first, first < 1, "", unit=" s")
+    yield Row(
+        f"{name}: memory, {_VIEWERS} viewers", "under 200 MB", memory, memory < 200, "", unit=" MB"
+    )
 
 
 def _read(guard: Invocation) -> None:
@@ -48,6 +58,29 @@ def _read(guard: Invocation) -> None:
 def _make_page(guard: Invocation) -> str:
     report = make_report(guard)
     return render_page(report, read_details(guard, report))
+
+
+def _look(folder: Path, guard: Invocation) -> tuple[float, float]:
+    """Return the CPU seconds of the first page, and the megabytes at most while several people look at once."""
+    environ = {**guard.environ, "GUARD_WORKSPACE": str(folder / "workspace")}
+    environ["GUARD_NOW"] = guard.clock.now().isoformat()
+    with patch.dict(os.environ, environ), serve(folder / "project") as served:
+        pid = served.process.pid
+        start = served.ask("/").headers["location"]
+        before = _cpu_seconds(pid)
+        assert served.ask(start).status == 200
+        first = _cpu_seconds(pid) - before
+        pages = [start, f"{start}run/r1", f"{start}log?at=7", f"{start}agents", f"{start}plan"]
+        with ThreadPoolExecutor(_VIEWERS) as viewers:
+            assert [answer.status for answer in viewers.map(served.ask, pages)] == [200] * _VIEWERS
+        status = Path(f"/proc/{pid}/status").read_text()
+        peak = next(line for line in status.splitlines() if line.startswith("VmHWM:"))
+        return first, int(peak.split()[1]) / 1024
+
+
+def _cpu_seconds(pid: int) -> float:
+    words = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(words[11]) + int(words[12])) / os.sysconf("SC_CLK_TCK")
 
 
 def make_night(folder: Path, iterations: int, events: int) -> Invocation:
