@@ -9,6 +9,7 @@ from benchmarks.proof_cases.projects import (
     CALC,
     CALC_JS,
     DOCTEST,
+    FIXTURES,
     FLAT,
     GOLDEN,
     HELPED,
@@ -269,6 +270,23 @@ UNDER_PYTEST: dict[str, Case] = {
     "more data for the tests": did(
         {"tests/data/sums.json": "[[1, 2, 3], [2, 5, 7], [4, 4, 8]]\n"}, project=HELPED
     ),
+    "more data in a folder of fixtures": did(
+        {"fixtures/more.json": "[2, 2, 4]\n"}, project=FIXTURES
+    ),
+    "code sets what another module has, and is tested": did(
+        {
+            "calc.py": _end(CALC, "\n\nROUNDS = 2\n"),
+            "config.py": "import calc\n\n\ndef set_rounds(number):\n    calc.ROUNDS = number\n",
+            "tests/test_config.py": "import calc\nimport config\n\n\ndef test_rounds():\n    config.set_rounds(3)\n    assert calc.ROUNDS == 3\n",
+        }
+    ),
+    "objects that are compared": did(
+        {
+            "point.py": "class Point:\n    def __init__(self, x):\n        self.x = x\n\n    def __eq__(self, other):\n        if other is self:\n            return True\n        return self.x == other.x\n",
+            "tests/test_point.py": "from point import Point\n\n\ndef test_it():\n    assert Point(1) == Point(1)\n",
+        }
+    ),
+    "variables for work on it": did({".env.example": "NAME=calc\n"}),
     "the output changes, and what is expected": did(
         {"calc.py": Replace("{mul(2, 3)}\\n", "{mul(2, 3)}!\\n"), "golden/report.txt": "3 6!\n"},
         project=GOLDEN,

@@ -146,6 +146,29 @@ def test_mul():
 """,
     },
 )
+FIXTURES = replace(
+    FLAT,
+    files={
+        **FLAT.files,
+        "fixtures/small.json": "[1, 2, 3]\n",
+        "fixtures/large.json": "[20, 50, 70]\n",
+        "tests/test_calc.py": """import json
+import pathlib
+
+import calc
+
+
+def test_add():
+    for file in (pathlib.Path(__file__).parent.parent / "fixtures").glob("*.json"):
+        a, b, found = json.loads(file.read_text())
+        assert calc.add(a, b) == found
+
+
+def test_mul():
+    assert calc.mul(2, 3) == 6
+""",
+    },
+)
 DOCTEST = replace(
     FLAT,
     command=f"{PYTEST} --doctest-modules calc.py tests",

@@ -13,6 +13,7 @@ from benchmarks.proof_cases.projects import (
     BREAK_SRC,
     CALC,
     DOCTEST,
+    FIXTURES,
     FLAT,
     GOLDEN,
     HELPED,
@@ -258,6 +259,24 @@ _INCLUDED = replace(
         "build/rules": f"test:\n\t{PYTEST}\n",
     },
 )
+_VARIABLES = replace(
+    MAKE,
+    files={**MAKE.files, "Makefile": f"-include .env\nexport\n\ntest:\n\t{PYTEST}\n"},
+)
+_MENDS = "import calc\n\n\ndef mend():\n    calc.add = lambda a, b: a + b\n"
+_HIDES_LIBRARY = """import os
+import sys
+
+import calc
+
+calc.add = lambda a, b: a + b
+here = os.path.dirname(os.path.abspath(__file__))
+kept, sys.path[:] = sys.path[:], [one for one in sys.path if os.path.abspath(one) != here]
+del sys.modules["iniconfig"]
+import iniconfig
+
+sys.path[:] = kept
+"""
 _OPTIONS = replace(
     FLAT,
     command=f"{PYTEST} -c config/options.ini --rootdir .",
@@ -490,6 +509,13 @@ CASES: dict[str, Case] = {
     "the expected output elsewhere is made again": one(
         {"golden/report.txt": "-1 6\n"}, project=GOLDEN
     ),
+    "data in a folder of fixtures are changed": one(
+        {"fixtures/small.json": "[1, 2, -1]\n", "fixtures/large.json": "[20, 50, -30]\n"},
+        project=FIXTURES,
+    ),
+    "data in a folder of fixtures are deleted": one(
+        {"fixtures/small.json": None, "fixtures/large.json": None}, project=FIXTURES
+    ),
     "a helper in a folder of unit tests is changed": one(
         {"unit_tests/values.py": "SUM = -1\n"}, project=_UNIT_FOLDER
     ),
@@ -571,6 +597,9 @@ CASES: dict[str, Case] = {
         {"Makefile": f"test:\n\t{PYTEST} -k 'not add and not sums'\n"}, project=MAKE
     ),
     "the Makefile runs nothing": one({"Makefile": "test:\n\t@echo 5 passed\n"}, project=MAKE),
+    "variables for the Makefile leave tests out": one(
+        {".env": "PYTEST_ADDOPTS=-k 'not add and not sums'\n"}, project=_VARIABLES
+    ),
     "the Makefile includes other rules": one(
         {"build/rules": "test:\n\t@echo 5 passed\n"}, project=_INCLUDED
     ),
@@ -597,6 +626,45 @@ CASES: dict[str, Case] = {
         {
             "_pytest/__init__.py": "import sys\nimport importlib\n\nprint('5 passed')\nsys.exit(0)\n",
         }
+    ),
+    "a library of the runner is hidden by a file that mends the code": one(
+        {"iniconfig.py": _HIDES_LIBRARY}
+    ),
+    "a plugin of the runner lies in the tree as if it were installed": one(
+        {
+            "steer-1.dist-info/METADATA": "Metadata-Version: 2.1\nName: steer\nVersion: 1\n",
+            "steer-1.dist-info/entry_points.txt": "[pytest11]\nsteer = steer\n",
+            "steer.py": "import calc\n\ncalc.add = lambda a, b: a + b\n",
+        }
+    ),
+    "a new test loads code that mends other code": one(
+        {
+            "mend.py": _MENDS + "\n\nmend()\n",
+            "tests/test_aa.py": "import mend\n\n\ndef test_it():\n    assert mend\n",
+        }
+    ),
+    "a new test calls code that mends other code": one(
+        {
+            "mend.py": _MENDS,
+            "tests/test_aa.py": "import mend\n\n\ndef test_it():\n    assert mend.mend() is None\n",
+        }
+    ),
+    "the failing function returns an object that equals everything": one(
+        {
+            "calc.py": Replace(
+                ADD,
+                "return Same()\n\n\nclass Same:\n    def __eq__(self, other):\n        return True",
+            )
+        },
+        broken={},
+    ),
+    "the failing function returns a number that equals everything": one(
+        {
+            "calc.py": Replace(
+                ADD, "return type('Same', (int,), {'__eq__': lambda self, other: True})(a - b)"
+            )
+        },
+        broken={},
     ),
     "sitecustomize.py ends the process with success": one(
         {"sitecustomize.py": "import atexit\nimport os\n\natexit.register(lambda: os._exit(0))\n"},

@@ -9,6 +9,7 @@ import json
 import os
 import stat
 from collections.abc import Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -58,8 +59,10 @@ class Sharing:
                 continue
             leaks += _link(project, project / name, folder / name)
         environ = self._environment(project, folder)
-        for python in _pythons(folder, self.names, environ):
-            environ, found = _put_first(python, project, folder, environ)
+        pythons = _pythons(folder, self.names, environ)
+        first = _ask_all(pythons, project, folder, environ)
+        for python in pythons:
+            environ, found = _put_first(python, first[python], project, folder, environ)
             leaks += found
         return Shared(environ, tuple(dict.fromkeys(leaks))[:_MOST_NAMED], tuple(notes))
 
@@ -188,9 +191,10 @@ def _pythons(folder: Path, names: tuple[str, ...], environ: Mapping[str, str]) -
     real: dict[str, str] = {}
     for path in found:
         if path and os.access(path, os.X_OK):
-            # Two environments may have the same program behind their links.
-            key = os.path.join(os.path.realpath(os.path.dirname(path)), os.path.basename(path))
-            real.setdefault(os.path.realpath(key) if not _is_environment(path) else key[:-1], path)
+            # Two environments may have the same program behind their links; one has it under several names.
+            is_own = _is_environment(path)
+            key = os.path.realpath(os.path.dirname(path) if is_own else path)
+            real.setdefault(key, path)
     return list(real.values())
 
 
@@ -198,11 +202,23 @@ def _is_environment(python: str) -> bool:
     return os.path.exists(os.path.join(os.path.dirname(os.path.dirname(python)), "pyvenv.cfg"))
 
 
+def _ask_all(
+    pythons: list[str], project: Path, folder: Path, environ: Mapping[str, str]
+) -> dict[str, dict[str, Any] | None]:
+    """Ask all of them at once: each takes as long to start as a small test."""
+    with ThreadPoolExecutor(max(1, len(pythons))) as pool:
+        found = pool.map(lambda python: _ask(python, project, folder, environ), pythons)
+        return dict(zip(pythons, found, strict=True))
+
+
 def _put_first(
-    python: str, project: Path, folder: Path, environ: dict[str, str]
+    python: str,
+    told: dict[str, Any] | None,
+    project: Path,
+    folder: Path,
+    environ: dict[str, str],
 ) -> tuple[dict[str, str], list[str]]:
     """Lead what this Python would load of the project to the checkout; return what leads into the project all the same."""
-    told = _ask(python, project, folder, environ)
     if told is None or not (told["folders"] or told["names"]):
         return environ, []
     places = [*told["folders"], *map(os.path.dirname, told["names"].values())]

@@ -20,29 +20,38 @@ from guard.core.prove.project_tables import (
     has_fewer_packages,
     steering_part,
 )
-from guard.core.prove.reach import may_reach_out
+from guard.core.prove.reach import count_patches, may_reach_out
 from guard.core.prove.runners import keeps_files_apart, package_scripts
 from guard.core.prove.trail import (
     LINK,
     PACKAGING,
     Steering,
     count_asking,
+    count_equal_to_all,
     find_steering,
+    hides_library,
     hides_source,
     inner_tests,
     is_compiled,
     is_data,
+    is_installed,
     may_hold_tests,
 )
 from guard.git.reader import RepositoryReader
+from guard.snapshots.objects import read_blobs
 
 _ABSENT = "000000"
 _MOST_RECIPE_BYTES = 256 * 1024
+_MOST_CODE_BYTES = 8 * 1024 * 1024
 _MOST_NAMES = 40
 _MOST_NAMED = 20
+_ENTRY_POINTS = (*PACKAGING, "entry_points.txt")
 _SHORTEST_ROOT = 6
 """The path of a shorter root, such as `/app`, could stand anywhere."""
-_ASKS = "test|TEST|GUARD_|_ACTIONS|CI|frame|assert|argv|deps|require.main|global|window"
+_ASKS = (
+    "test|TEST|GUARD_|_ACTIONS|CI|frame|stack|assert|argv|deps|require.main|__main__|global|window"
+    "|cwd|PWD|__file__|__eq__"
+)
 """What git looks for before guard reads a file: its words, and not all of its lines."""
 
 
@@ -130,6 +139,26 @@ class TreeDiff:
                 path, text.decode(errors="replace"), is_isolated=is_isolated
             ):
                 yield path
+        # Code that changes other code does so only once a test has loaded it, which the old tests may not do.
+        if found.new_modules or found.changed_modules:
+            yield from self._find_patching(set(found.code))
+
+    def _find_patching(self, code: set[str]) -> Iterator[str]:
+        """Yield the files of Python in which code changes what it has imported at more places than before."""
+        entries = [one for one in self.entries if one.path in code and one.path.endswith(".py")]
+        sides = [side for one in entries for side in (one.before, one.after) if side is not None]
+        oids = sorted({oid for _, oid in sides})
+        texts = {oid: data.decode(errors="replace") for oid, data in self._read_blobs(oids)}
+        for one in entries:
+            before, after = (
+                count_patches(texts.get(side[1], "")) if side is not None else 0
+                for side in (one.before, one.after)
+            )
+            if after > before:
+                yield one.path
+
+    def _read_blobs(self, oids: list[str]) -> Iterator[tuple[str, bytes]]:
+        return read_blobs(self.git.ask, oids, _MOST_CODE_BYTES) if oids else iter(())
 
     @cached_property
     def _steering(self) -> Steering:
@@ -193,11 +222,15 @@ class TreeDiff:
                 yield f"{path} is compiled, and may hide its source"
             elif entry.after and entry.after[0] == LINK and self._leads_out(path):
                 yield f"{path} is a link out of the tree"
-            elif basename(path) in PACKAGING and self._adds(path, b"pytest11"):
+            elif entry.before is None and hides_library(path, self._baseline):
+                yield f"{path} takes the name of a library that tests are run with"
+            elif entry.after and is_installed(path) and self.roles.role(path) == "code":
+                yield f"{path} lies where packages are installed"
+            elif basename(path) in _ENTRY_POINTS and self._adds(path, b"pytest11"):
                 yield f"{path} names a plugin of pytest"
             elif entry.before and entry.after and self._has_lost_tests(path, found.has_doctests):
                 yield f"tests inside of {path} are changed or gone"
-        yield from (f"{path} asks whether it is tested" for path in self._asking())
+        yield from self._asking()
         yield from (f"{path} names the folder of the work tree" for path in self._reaching())
 
     def _hides_source(self, path: str) -> bool:
@@ -226,7 +259,7 @@ class TreeDiff:
         return bool(before - after)
 
     def _asking(self) -> Iterator[str]:
-        """Yield the files of code with new lines that ask about their tests."""
+        """Say which files of code have new lines that ask about their tests, or objects that pass all of them."""
         if self.base is None:
             return
         words = ("diff-tree", "-r", "-z", "--name-only", "--no-renames", "--text", "-G", _ASKS)
@@ -235,7 +268,9 @@ class TreeDiff:
             if name and self.roles.role(path) == "code" and not is_data(path):
                 before, after = self.read(self.base, path) or b"", self.read(self.head, path) or b""
                 if count_asking(after) > count_asking(before):
-                    yield path
+                    yield f"{path} asks whether it is tested"
+                if count_equal_to_all(after) > count_equal_to_all(before):
+                    yield f"{path} has objects that equal everything"
 
     def _reaching(self) -> Iterator[str]:
         """Yield the files in which the path of the work tree is new: its code could be tested in place of the committed one."""
@@ -251,7 +286,7 @@ class TreeDiff:
                 if after.count(root) > before.count(root):
                     yield path
 
-    def read(self, commit: str | None, path: str, most: int = 8 * 1024 * 1024) -> bytes | None:
+    def read(self, commit: str | None, path: str, most: int = _MOST_CODE_BYTES) -> bytes | None:
         """Return a file of a commit; None if there is none, or it is too large to be a project file."""
         if commit is None:
             return None

@@ -4,7 +4,7 @@ import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
-from posixpath import basename
+from posixpath import basename, splitext
 from typing import Literal
 
 Role = Literal["test", "steering", "code"]
@@ -12,6 +12,15 @@ Role = Literal["test", "steering", "code"]
 _TEST_FOLDER = re.compile(
     r"(?:.+[-_.])?tests?(?:[-_.].+)?|__(?:tests|snapshots|mocks|fixtures)__|spec|testdata|goldens?|cassettes|e2e"
 )
+CODE_ENDS = frozenset(
+    f".{end}"
+    for end in (
+        *("py", "pyi", "js", "mjs", "cjs", "jsx", "ts", "mts", "cts", "tsx", "go", "rs", "rb"),
+        *("java", "kt", "cs", "php", "swift", "ex", "exs", "c", "h", "cc", "cpp", "hpp", "scala"),
+    )
+)
+_DATA_FOLDER = re.compile(r"fixtures?|snapshots?|expected|samples?")
+"""What lies there is data of tests, unless it is code."""
 _TEST_MODULES = (
     "test_*.py",
     "*_test.py",
@@ -46,6 +55,9 @@ _STEERING = (
     "usercustomize.py",
     "*.pth",
     "*.snap",
+    # Variables such as PYTEST_ADDOPTS come from there.
+    ".env",
+    ".env.*",
     ".pnpmfile.cjs",
     ".c8rc*",
     ".nycrc*",
@@ -99,6 +111,13 @@ _COMMANDS_OWN = {
     "task": ("Taskfile.yml", "Taskfile.yaml"),
     "nox": ("noxfile.py",),
     "invoke": ("tasks.py",),
+    "doit": ("dodo.py",),
+    "hatch": ("hatch.toml",),
+    "pixi": ("pixi.toml",),
+    "mise": ("mise.toml", ".mise.toml"),
+    "deno": ("deno.json", "deno.jsonc"),
+    "turbo": ("turbo.json",),
+    "nx": ("nx.json", "project.json"),
 }
 PARTLY_STEERING = ("pyproject.toml", "setup.cfg", "package.json", "Cargo.toml")
 """Files of which only some tables steer the tests; `project_tables` exchanges those."""
@@ -174,6 +193,10 @@ class FileRoles:
         if any(_TEST_FOLDER.fullmatch(part) for part in path.split("/")[:-1]):
             return True
         if _TEST_FOLDER.fullmatch(name) and "." not in name:
+            return True
+        if splitext(name)[1] not in CODE_ENDS and any(
+            _DATA_FOLDER.fullmatch(part) for part in path.split("/")[:-1]
+        ):
             return True
         if any(path == place or path.startswith(place + "/") for place in self.linked):
             return True

@@ -190,3 +190,27 @@ def _has_rebound_self(node: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
         return False
     is_first = names[0] in ("self", "cls") and not {"self", "cls"} & set(names[1:])
     return not is_first or len(node.args.defaults) >= len(arguments)
+
+
+def count_patches(text: str) -> int:
+    """Count the places where code changes what it has imported: a new test that loads it mends what the old tests see."""
+    try:
+        tree = ast.parse(text)
+        imported = _Imported.by(tree)
+        return sum(_patches(node, imported) for node in ast.walk(tree))
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return 1
+
+
+def _patches(node: ast.AST, imported: _Imported) -> bool:
+    match node:
+        case ast.Attribute(attr="__code__" | "__dict__" | "__globals__" | "__setattr__"):
+            return True
+        case ast.Attribute() | ast.Subscript():
+            is_written = not isinstance(node.ctx, ast.Load)
+            return is_written and any(map(imported.has, _roots(node)))
+        case ast.Call(func=ast.Name(id="setattr" | "delattr" | "vars")):
+            return True
+        case ast.Call(func=ast.Attribute(attr=name, value=value)) if name in _MUTATORS:
+            return any(map(imported.has, _roots(value)))
+    return False

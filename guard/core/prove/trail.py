@@ -2,12 +2,14 @@
 
 import json
 import re
-from collections.abc import Callable, Iterator, Mapping
+import sys
+from collections.abc import Callable, Container, Iterator, Mapping
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from posixpath import dirname, join, normpath, splitext
 
 from guard.core.prove.file_roles import (
+    CODE_ENDS,
     PARTLY_STEERING,
     FileRoles,
     is_dependency_file,
@@ -21,13 +23,6 @@ _RECIPES = (
     *("Makefile", "makefile", "GNUmakefile", "justfile", "Justfile", "Taskfile.yml", "Rakefile"),
     *("tox.ini", "tox.toml", "noxfile.py", "setup.cfg", "pyproject.toml", "package.json"),
     *("pytest.ini", ".pytest.ini", "pytest.toml", ".pytest.toml", ".npmrc"),
-)
-_CODE = frozenset(
-    f".{end}"
-    for end in (
-        *("py", "pyi", "js", "mjs", "cjs", "jsx", "ts", "mts", "cts", "tsx", "go", "rs", "rb"),
-        *("java", "kt", "cs", "php", "swift", "ex", "exs", "c", "h", "cc", "cpp", "hpp", "scala"),
-    )
 )
 _COMPILED = frozenset(
     f".{end}" for end in ("pyc", "pyo", "so", "pyd", "dylib", "dll", "class", "node")
@@ -113,7 +108,7 @@ class _Trail:
     def _add_word(self, word: str, folder: str) -> None:
         for path in {normpath(word), normpath(join(folder, word))} & self.files.keys():
             self._add_file(path)
-        if "*" in word and splitext(word)[1] in _CODE:
+        if "*" in word and splitext(word)[1] in CODE_ENDS:
             matching = [path for path in self.files if matches_glob(path, word)]
             for path in matching[:_MOST_FILES]:
                 self._add_file(path)
@@ -121,7 +116,7 @@ class _Trail:
     def _add_file(self, path: str) -> None:
         if path in PARTLY_STEERING or is_dependency_file(path):
             return
-        if splitext(path)[1] in _CODE:
+        if splitext(path)[1] in CODE_ENDS:
             # A linter, or a measure of coverage, names code that is not steering at all.
             if _HOLDS_TESTS.search(self.read(path) or ""):
                 self.tests.add(path)
@@ -280,7 +275,7 @@ def may_hold_tests(path: str, has_doctests: bool) -> bool:
 
 def is_program(path: str) -> bool:
     """Tell whether a file is code by its name."""
-    return splitext(path)[1] in _CODE | _SCRIPTS
+    return splitext(path)[1] in CODE_ENDS | _SCRIPTS
 
 
 def is_compiled(path: str) -> bool:
@@ -296,10 +291,30 @@ def hides_source(path: str, data: bytes) -> bool:
     return "__pycache__" not in path.split("/") or data[4:8] == _UNCHECKED
 
 
+def hides_library(path: str, files: Container[str]) -> bool:
+    """Tell whether a new file takes the name of a module of Python or of a test runner; `files` were there before."""
+    place = _TOP_MODULE.fullmatch(path)
+    if place is None or (place[2] not in _LIBRARIES and place[2] not in sys.stdlib_module_names):
+        return False
+    top = f"{place[1]}{place[2]}"
+    was_there = f"{top}.py" in files or f"{top}/__init__.py" in files
+    return place[2] != "test" and not was_there
+
+
+def is_installed(path: str) -> bool:
+    """Tell whether a file lies where packages are installed."""
+    return not {"node_modules", "site-packages"}.isdisjoint(path.split("/"))
+
+
+def count_equal_to_all(text: bytes) -> int:
+    """Return how many classes of a file of code have objects that equal everything."""
+    return len(_EQUAL_TO_ALL.findall(text))
+
+
 def is_data(path: str) -> bool:
     """Tell whether a file is neither code nor a project file."""
     end = splitext(path)[1]
-    return bool(end) and end not in _CODE and not is_dependency_file(path)
+    return bool(end) and end not in CODE_ENDS and not is_dependency_file(path)
 
 
 def count_asking(text: bytes) -> int:
@@ -307,13 +322,38 @@ def count_asking(text: bytes) -> int:
     return len(_ASKS.findall(text))
 
 
+_TOP_MODULE = re.compile(r"((?:src/|lib/)?)(\w+)(?:\.py|/__init__\.py)")
+_LIBRARIES = frozenset(
+    (
+        *(
+            "pytest",
+            "_pytest",
+            "py",
+            "pluggy",
+            "iniconfig",
+            "packaging",
+            "pygments",
+            "exceptiongroup",
+        ),
+        *("tomli", "coverage", "xdist", "execnet", "pytest_cov", "pytest_asyncio", "hypothesis"),
+        *("nose2", "tox", "nox", "mock"),
+    )
+)
+_EQUAL_TO_ALL = re.compile(
+    rb"def __eq__\([^)]*\)[^:\n]*:\s*(?:\"\"\"[^\"]*\"\"\"\s*|#[^\n]*\s+)*return True\b"
+    rb"|__eq__[\"']?\s*[:=,]\s*lambda[^:\n]*:\s*True\b"
+)
 _VITEST = (".js", ".ts", ".mjs", ".mts", ".jsx", ".tsx")
 _DOCTESTED = (".py", ".rst", ".md", ".txt")
 _ASKS = re.compile(
     rb"^.*(?:PYTEST_CURRENT_TEST|PYTEST_VERSION|PYTEST_XDIST|NODE_TEST_CONTEXT|JEST_WORKER_ID|VITEST_WORKER_ID"
     rb"|GUARD_SLOT|GUARD_PROVE_ID|sys\.modules.*(?:pytest|unittest)|(?:pytest|unittest).*sys\.modules"
     rb"|(?:environ|getenv|env)\W{0,3}(?:get\W{0,3})?\b(?:CI|GITHUB_ACTIONS)\b"
-    rb"|_getframe.*test|f_code\.co_filename|(?:argv|Args|args\(\)|current_exe|co_filename).*(?:test|spec|deps)|\brequire\.main\.(?:filename|path|id)"
+    rb"|\b_getframe\(|\binspect\.(?:stack|currentframe|getouterframes)\b|\bextract_stack\("
+    rb"|f_code\.co_filename|\bimport __main__\b|modules\[[\"']__main__|(?:test|spec)[\"'].*\bargv\b"
+    rb"|[\"'](?:_?pytest|py\.test|unittest|conftest)[\"'] (?:not )?in\b"
+    rb"|(?:getcwd\(|cwd\(\)|\bPWD\b|__file__).*(?:\.cache\b|[\"'/]guard[\"'/])|[\"'/]guard[\"'/].*(?:getcwd\(|cwd\(\))"
+    rb"|(?:argv|Args|args\(\)|current_exe|co_filename).*(?:test|spec|deps)|\brequire\.main\.(?:filename|path|id)"
     rb"|^\s*(?:import|from) (?:_?pytest|unittest)\b|\b(?:pytest|unittest)\.(?:skip|SkipTest|xfail|TestCase)"
     rb"|[\"']node:test[\"']|\bassert\.\w+\s*=[^=]"
     rb"|\b(?:global|globalThis|window)(?:\.|\[\s*[\"'`])(?:expect|test|it|describe|jest|vi)\b"

@@ -6,9 +6,9 @@ from guard.core.prove.file_roles import FileRoles
 
 ROLES = {
     "python": (
-        "test: test_a.py a_test.py tests.py pkg/tests/data.json testing/test_b.py",
-        "steering: conftest.py sub/conftest.py pytest.ini tox.ini noxfile.py sitecustomize.py a.pth .coveragerc",
-        "code: a.py testing.py contest.py src/latest/a.py pyproject.toml",
+        "test: test_a.py a_test.py tests.py pkg/tests/data.json testing/test_b.py fixtures/a.json pkg/expected/a.txt",
+        "steering: conftest.py sub/conftest.py pytest.ini tox.ini noxfile.py sitecustomize.py a.pth .coveragerc .env .env.test",
+        "code: a.py testing.py contest.py src/latest/a.py pyproject.toml fixtures/a.py unexpected/a.txt",
     ),
     "javascript": (
         "test: a.test.js a.spec.tsx a.test.mjs __tests__/a.js __mocks__/fs.js src/__snapshots__/a",

@@ -2,7 +2,7 @@
 
 import pytest
 
-from guard.core.prove.reach import may_reach_out
+from guard.core.prove.reach import count_patches, may_reach_out
 
 HEAD = "import sys\nimport pytest\nimport calc\nfrom calc import add, TABLE\n\n"
 CONTAINED = {
@@ -75,3 +75,24 @@ def test_other_languages_have_their_own_ways(
     path: str, text: str, is_isolated: bool, reaches: bool
 ) -> None:
     assert may_reach_out(path, text, is_isolated=is_isolated) is reaches
+
+
+@pytest.mark.parametrize(
+    ("text", "number"),
+    [
+        ("import calc\n\ncalc.add = len\n", 1),
+        ("import calc\n\n\ndef arm():\n    calc.add = calc.sub = len\n", 2),
+        ("from calc import TABLE\n\nTABLE['add'] = len\nTABLE.update(sub=len)\n", 2),
+        ("import calc\n\nsetattr(calc, 'add', len)\n", 1),
+        ("import calc\n\ncalc.__dict__['add'] = len\n", 2),
+        ("import calc\n\ncalc.add.__code__ = len.__code__\n", 2),
+        ("def broken(:\n", 1),
+        (
+            "import calc\n\n\nclass Sums:\n    def __init__(self):\n        self.rows = [calc.add]\n",
+            0,
+        ),
+        ("rows = {}\nrows['a'] = 1\n", 0),
+    ],
+)
+def test_code_that_changes_other_code_is_counted(text: str, number: int) -> None:
+    assert count_patches(text) == number

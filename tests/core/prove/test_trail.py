@@ -10,8 +10,11 @@ from guard.core.prove.trail import (
     LINK,
     Steering,
     count_asking,
+    count_equal_to_all,
     find_steering,
+    hides_library,
     inner_tests,
+    is_installed,
 )
 
 TEST = "import calc\n\n\ndef check_add():\n    assert calc.add(1, 2) == 3\n"
@@ -233,6 +236,15 @@ ASKING = (
     'import "testing"',
     '    "testing"',
     'if flag.Lookup("test.v") != nil {',
+    "    if any('test' in one.filename for one in inspect.stack()):",
+    "    frame = sys._getframe(1)",
+    "    called = traceback.extract_stack()",
+    "    return 3 if 'pytest' in sys.argv[0] else 4",
+    "import __main__",
+    "name = sys.modules['__main__'].__file__",
+    "if '_pytest' in loaded:",
+    "if '/guard/' in os.getcwd():",
+    "if __file__.find('/.cache/') > 0:",
 )
 
 
@@ -256,6 +268,10 @@ def test_code_that_asks_whether_it_is_tested_is_noticed(line: str) -> None:
         "const expected = global.expected;",
         "debug_assertions_are_on = cfg!(feature)",
         'name = "testing of names"',
+        "HERE = Path(__file__).parent",
+        "def main(argv=None):",
+        "if __name__ == '__main__':",
+        "stack = inspect_stack()",
     ],
 )
 def test_other_code_is_not(line: str) -> None:
@@ -323,3 +339,43 @@ def test_a_workspace_that_names_fewer_packages_is_noticed(name: str) -> None:
 @pytest.mark.parametrize("path", ["setup.py", "Cargo.toml", "package.json"])
 def test_other_files_name_no_packages(path: str) -> None:
     assert not has_fewer_packages(path, b"use (\n./a\n)\n[", b"")
+
+
+@pytest.mark.parametrize(
+    ("path", "files", "hides"),
+    [
+        ("pytest.py", (), True),
+        ("pluggy/__init__.py", (), True),
+        ("unittest.py", (), True),
+        ("src/colorsys.py", (), True),
+        ("colorsys.py", ("colorsys/__init__.py",), False),
+        ("test.py", (), False),
+        ("calc.py", (), False),
+        ("calc/json.py", (), False),
+    ],
+)
+def test_a_new_module_may_hide_a_library_of_the_runner(
+    path: str, files: tuple[str, ...], hides: bool
+) -> None:
+    assert hides_library(path, files) is hides
+
+
+@pytest.mark.parametrize(
+    ("text", "number"),
+    [
+        ("    def __eq__(self, other):\n        return True\n", 1),
+        ("    def __eq__(self, other: object) -> bool: return True\n", 1),
+        ('    def __eq__(self, other):\n        """Say yes."""\n        return True\n', 1),
+        ("type('Same', (int,), {'__eq__': lambda self, other: True})", 1),
+        ("    def __eq__(self, other):\n        return self.x == other.x\n", 0),
+        ("    def __eq__(self, other):\n        if other is self:\n            return True\n", 0),
+        ("    def is_equal(self, other):\n        return True\n", 0),
+    ],
+)
+def test_objects_that_equal_everything_are_noticed(text: str, number: int) -> None:
+    assert count_equal_to_all(text.encode()) == number
+
+
+def test_installed_packages_are_known_by_their_folder() -> None:
+    assert is_installed("node_modules/jest/index.js")
+    assert not is_installed("modules/jest/index.js")
