@@ -98,6 +98,8 @@ def environment(home: Path) -> dict[str, str]:
         "GIT_COMMITTER_NAME": "agent",
         "GIT_COMMITTER_EMAIL": "agent@localhost",
         "PYTHONDONTWRITEBYTECODE": "1",
+        # The plugins that are installed beside guard are none of the projects' business, and take longer to load than these to test.
+        "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1",
     }
 
 

@@ -39,7 +39,7 @@ def execute(order: Order, progress: Callable[[str], None]) -> CellRun:
         # A recipe or a script has set PYTHONPATH anew, so pytest does not start: its exit code has to do.
         listener = Listener(order.command, {})
         ended = _run(order, listener, progress)
-    return _services_problem(order) or _cell_run(order, listener, ended)
+    return _services_problem(order) or _as_in_project(_cell_run(order, listener, ended), folder)
 
 
 def _run(order: Order, listener: Listener, progress: Callable[[str], None]) -> Ended:
@@ -153,6 +153,20 @@ def _cell_run(order: Order, listener: Listener, ended: Ended) -> CellRun:
         is_whole=report.problem is None,
         deselected=report.deselected,
     )
+
+
+def _as_in_project(run: CellRun, folder: Path) -> CellRun:
+    """Name the files of the checkout in all texts as the project does: who mends what failed must not do it in the checkout."""
+    tests = {
+        name: replace(test, text=_without_folder(test.text, folder)) if test.text else test
+        for name, test in run.tests.items()
+    }
+    return replace(run, tests=tests, tail=_without_folder(run.tail, folder))
+
+
+def _without_folder(text: str, folder: Path) -> str:
+    place = f"{folder}{os.sep}"
+    return text.replace(f"file://{place}", "").replace(place, "")
 
 
 def _end_problem(order: Order, ended: Ended) -> str:

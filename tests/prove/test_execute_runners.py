@@ -76,6 +76,9 @@ def test_each_test_of_unittest_is_known(checkout: Checkout, command: str) -> Non
     assert found == {f"tests/test_a.py::{name}": what for name, what in EXPECTED.items()}
     assert (ran.exit_code, ran.granularity, ran.tampered, ran.detail) == (1, "tests", None, None)
     assert ran.tests["tests/test_a.py::TestA::test_skip"].text == "too slow"
+    for test in ran.failed.values():
+        assert "unittest/case.py" not in test.text
+        assert str(checkout.folder) not in test.text + ran.tail
     assert {test.file for test in ran.tests.values()} == {"tests/test_a.py"}
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import re
 import sys
-import traceback
 import unittest
 from unittest import loader
 
@@ -45,7 +44,8 @@ class _Result(unittest.TextTestResult):
         )
 
     def _write_error(self, test: Any, error: Any) -> None:
-        text = last_lines("".join(traceback.format_exception(*error)))
+        # Without the lines of unittest itself, as a person would have seen it.
+        text = last_lines(self._exc_info_to_string(error, test))  # type: ignore[attr-defined]
         kind = fault(error[1], _FOLDER, set())
         if isinstance(test, loader._FailedTest):  # type: ignore[attr-defined]
             _RECORD.write("uncollected", file=_name(test)[0], text=text)
