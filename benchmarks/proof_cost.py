@@ -3,6 +3,7 @@
 A command is measured by its CPU time, which other work on the machine changes least, so its test works and does not sleep.
 """
 
+import os
 import resource
 import shutil
 import statistics
@@ -44,8 +45,9 @@ def _runs(folder: Path, rounds: int, run_seconds: float) -> Iterator[Row]:
     (project / "tests").mkdir(parents=True)
     git(project, "init", "-q", "-b", "main")
     (project / ".gitignore").write_text("__pycache__/\n")
-    # Guard and the command load compiled code, as they do for everybody.
-    environ = {**environment(folder), "PYTHONDONTWRITEBYTECODE": ""}
+    # The environment of this Python is active, and guard and the command load compiled code, as they do for everybody.
+    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    environ = {**environment(folder), "PATH": path, "PYTHONDONTWRITEBYTECODE": ""}
     _write(project, 0, run_seconds, tests=True)
     _write(project, 1, run_seconds, tests=False)
     words = (sys.executable, "-m", "guard", "prove", "--baseline", "HEAD~1", "--command", _COMMAND)
