@@ -163,6 +163,8 @@ def give_up(store: Store, now: datetime, agent: Agent, why: str) -> None:
 def settle_iteration(
     change: Change, now: datetime, run: str, iteration: int, status: AgentStatus, message: str
 ) -> None:
+    if not change.fold(GLOBAL_REGISTRY).counts().active:
+        return
     overall = change.view(GLOBAL_REGISTRY)
     for agent in overall.agents if overall else ():
         if agent.status in ACTIVE and (agent.run, agent.iteration) == (run, iteration):

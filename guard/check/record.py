@@ -10,6 +10,7 @@ from guard.agents import registry
 from guard.check.check import Check
 from guard.check.subject import CheckSubject
 from guard.core.agents.agent import BY_VERDICT
+from guard.core.agents.registry import GLOBAL_REGISTRY
 from guard.core.check.events import CheckMade, CheckWarned
 from guard.core.check.evidence import Policy
 from guard.core.check.holders import is_holding
@@ -20,6 +21,7 @@ from guard.core.iteration.run import RUN, OpenIteration
 from guard.core.prove.report import ProofSummary
 from guard.core.rescue.events import RescueMade
 from guard.core.snapshots.snapshot import Rescue
+from guard.core.team.state import TEAM
 from guard.errors import GuardError
 from guard.iteration.current import event_fields, is_other_guard_alive
 from guard.store import Change
@@ -35,6 +37,8 @@ def record(check: Check, result: CheckResult, feeds: Feeds) -> None:
     guard, iteration = subject.guard, subject.iteration
     key, now = guard.worktree_key, guard.clock.now()
     with guard.writable_store.change() as change:
+        change.expect(TEAM, check.team.scope.key)
+        change.expect(GLOBAL_REGISTRY)
         run = change.view(RUN, key)
         teams.expire(change, check.team.scope, guard.clock.moment())
         if result.rescue is not None:
