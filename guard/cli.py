@@ -108,6 +108,11 @@ class LazyGroup(click.Group):
             raise click.UsageError(no_such_command(args[0]), ctx)
         return super().resolve_command(ctx, args)
 
+    def get_help(self, ctx: click.Context) -> str:
+        # Click would load shutil, and with it four compression libraries, to learn the width.
+        ctx.terminal_width = ctx.terminal_width or _help_width()
+        return super().get_help(ctx)
+
     def format_commands(self, _ctx: click.Context, formatter: click.HelpFormatter) -> None:
         width = max(map(len, COMMANDS))
         for title, names in GROUPS.items():
@@ -117,6 +122,17 @@ class LazyGroup(click.Group):
     def format_epilog(self, _ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Exit codes (`guard help exit-codes` explains them)"):
             formatter.write(_EXIT_CODES)
+
+
+def _help_width() -> int:
+    """Return the width that click takes: the terminal's less two, between 50 and 78."""
+    named = os.environ.get("COLUMNS", "")
+    try:
+        width = int(named) if named.isascii() and named.isdigit() else 0
+        width = width or os.get_terminal_size(sys.__stdout__.fileno() if sys.__stdout__ else 1)[0]
+    except (OSError, ValueError):
+        width = 80
+    return max(min(width or 80, 80) - 2, 50)
 
 
 def _one_line(text: str) -> str:
