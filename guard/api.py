@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from guard.core.coordinator.report import PlanChangeReport
     from guard.core.coordinator.run_report import PlanRunReport
     from guard.core.iteration.baseline import Baseline
-    from guard.core.iteration.events import Status
+    from guard.core.iteration.facts import Status
     from guard.core.landing.report import ForeseenConflict, LandingReport
     from guard.core.probe.report import ProbeReport
     from guard.core.prove.calibration import Calibration

@@ -2,12 +2,13 @@
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from guard.context.ids import new_id
 from guard.context.invalid_fields import refuse_invalid_fields
 from guard.context.invocation import Invocation
 from guard.context.lease import find_process, is_here, is_running, lease_name
+from guard.core.base.first_use import dataclass
 from guard.core.base.moment import Stamp
 from guard.core.base.text import shorten, utf8_text
 from guard.core.breaker import allow as core_allow
@@ -17,7 +18,7 @@ from guard.core.breaker.events import BreakerEvent, BreakerRecorded
 from guard.core.breaker.report import BreakerReport
 from guard.core.breaker.settings import BreakerSettings
 from guard.core.breaker.state import BREAKER, Breaker, BreakerCase, BreakerFold
-from guard.core.iteration.events import Process, Status
+from guard.core.iteration.facts import Process, Status
 from guard.errors import RepositoryProblem
 from guard.git.locate import Repository
 from guard.git.reader import RepositoryReader

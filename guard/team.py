@@ -1,14 +1,15 @@
 """Record the helpers of an agent's session, and tell which of them count."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from guard.context.ids import new_id
 from guard.context.invalid_fields import refuse_invalid_fields
 from guard.context.invocation import Invocation
+from guard.core.base.first_use import dataclass
 from guard.core.base.moment import Moment
 from guard.core.base.text import shorten
-from guard.core.check.evidence import Living, TeamEvidence
 from guard.core.team import count
 from guard.core.team.change import Alive, Change, Joined, MemberLeft
 from guard.core.team.events import TeamEvent, TeamMemberAlive, TeamMemberLeft
@@ -19,6 +20,9 @@ from guard.iteration.current import Iteration, has_agent_ended, team_scope
 from guard.iteration.kept_output import helpers_in_kept_output
 from guard.store import Change as StoreChange
 from guard.store import Store
+
+if TYPE_CHECKING:
+    from guard.core.check.evidence import Living, TeamEvidence
 
 _MOST_LIVING_NAME = 200
 _FIELDS_HINT = "names and descriptions are lines of at most 512 characters of valid text"
@@ -169,11 +173,13 @@ def report_member(guard: Invocation, change: MemberLeft | Alive, session: str | 
 class TeamStanding:
     """The team of an iteration, as evidence for a check."""
 
-    team: TeamEvidence | None = None
-    living: tuple[Living, ...] = ()
+    team: "TeamEvidence | None" = None
+    living: "tuple[Living, ...]" = ()
 
 
 def read_standing(store: Store, scope: Scope, moment: Moment) -> TeamStanding:
+    from guard.core.check.evidence import TeamEvidence
+
     name, members = counting_members(store, scope, moment)
     team = TeamEvidence(name=name, active=len(members)) if name is not None else None
     return TeamStanding(team, tuple(_make_living(member, moment) for member in members))
@@ -236,7 +242,9 @@ def _members_that_count(state: TeamState | None) -> list[Member]:
     return [member for member in state.members if member.counts] if state is not None else []
 
 
-def _make_living(member: Member, moment: Moment) -> Living:
+def _make_living(member: Member, moment: Moment) -> "Living":
+    from guard.core.check.evidence import Living
+
     # An idle sign of life renews the lease, but is no progress.
     return Living(
         kind="member",

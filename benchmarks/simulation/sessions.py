@@ -13,7 +13,7 @@ from benchmarks.simulation.repository import Repository
 from benchmarks.simulation.world import Actor, Happening, Left, World
 from guard.core.check.evidence import Cutoff
 from guard.core.classify import Classification
-from guard.core.iteration.events import Status
+from guard.core.iteration.facts import Status
 
 Reply = Told | Fails | Literal["noise"]
 Mind = Callable[[World, int], Reply]

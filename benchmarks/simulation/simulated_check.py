@@ -14,7 +14,7 @@ from guard.check.subject import CheckSubject
 from guard.core.check.evidence import Evidence, Policy
 from guard.core.check.judge import Step, Verdict
 from guard.core.config.settings import Settings
-from guard.core.iteration.events import DirtyFile
+from guard.core.iteration.facts import DirtyFile
 from guard.core.probe.answer import ProbeResult
 from guard.core.snapshots.snapshot import Rescue, Snapshot
 from guard.core.work.count import Work, count_work

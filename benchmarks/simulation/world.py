@@ -9,7 +9,7 @@ from typing import Literal
 from benchmarks.simulation.repository import Baseline, Lines, Repository
 from guard.core.check.evidence import Living, Policy, TeamEvidence
 from guard.core.check.holders import is_news
-from guard.core.iteration.events import DirtyFile
+from guard.core.iteration.facts import DirtyFile
 from guard.core.rescue.state import RepositoryState, obstacle
 from guard.core.snapshots.snapshot import HeldBack, Rescue, Snapshot
 

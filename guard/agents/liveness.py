@@ -2,11 +2,12 @@
 
 import os
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import TYPE_CHECKING
 
 from guard.core.agents.agent import Agent
 from guard.core.agents.whereabouts import Host, Whereabouts
+from guard.core.base.first_use import dataclass
 from guard.errors import WrongUsage
 from guard.system import tmux
 from guard.system.clock import Clock

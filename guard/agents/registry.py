@@ -5,7 +5,6 @@ The caller gathers what it needs from git, tmux or the machine beforehand: a cha
 
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
 from typing import TYPE_CHECKING, TypedDict
@@ -14,22 +13,11 @@ from guard.context import invalid_fields
 from guard.context.ids import check_id, new_id
 from guard.core.agents.agent import ACTIVE, TERMINAL, Agent
 from guard.core.agents.baseline import AGENT_BASELINE, STANDING, Ground, baseline_key
-from guard.core.agents.events import (
-    AgentBaselineRecorded,
-    AgentClaimValidated,
-    AgentEndDetected,
-    AgentEvent,
-    AgentKilled,
-    AgentPlaced,
-    AgentSpawned,
-    AgentStatus,
-    AgentTransitioned,
-    AgentUpdated,
-    RetentionSet,
-)
+from guard.core.agents.events import AgentBaselineRecorded, AgentClaimValidated, AgentEndDetected, AgentEvent, AgentKilled, AgentPlaced, AgentSpawned, AgentStatus, AgentTransitioned, AgentUpdated, RetentionSet
 from guard.core.agents.registry import AGENT_REGISTRY, GLOBAL_REGISTRY, KEEP_FINISHED
 from guard.core.agents.roster import AgentCounts, StatusEvent, transition
 from guard.core.agents.whereabouts import Placing
+from guard.core.base.first_use import dataclass
 from guard.core.claims.completion_validation import CompletionValidation
 from guard.core.log.events import BaseEvent
 from guard.errors import Refused, WrongUsage
@@ -47,7 +35,7 @@ def nothing_else(_change: Change, _incarnation: int) -> Iterable[BaseEvent]:
     return ()
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class AgentUpdate:
     """A report by an agent, or about it."""
 

@@ -1,9 +1,10 @@
 """Record what agents and their starters report, after gathering the facts around each report."""
 
+from guard.core.base.first_use import dataclass
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from guard.agents import registry
@@ -28,7 +29,7 @@ _LONGEST_WORD = 200
 _LONGEST_MESSAGE = 65000
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class PlaceOptions:
     """The place where an agent runs, as the caller names it; all None if the caller does not."""
 

@@ -6,12 +6,13 @@ lost (a snapshot before any verdict, a rescue where the judge asks for one).
 
 import time
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import TYPE_CHECKING
 
 from guard.check.save import WorkKeeper, rescue_site
 from guard.check.subject import CheckSubject
 from guard.check.taskfile import count_open_tasks
+from guard.core.base.first_use import dataclass
 from guard.core.base.paths import unspell
 from guard.core.base.text import fit_line, plural
 from guard.core.check.events import MOST_LOOKS
@@ -20,9 +21,10 @@ from guard.core.check.holders import is_at_work, is_news, living_agent, may_answ
 from guard.core.check.judge import Step, Verdict, hold_against_proof, judge, settle
 from guard.core.check.last_check import LastCheck
 from guard.core.check.report import CheckResult
-from guard.core.iteration.events import GOES_ON, DirtyFile
+from guard.core.iteration.facts import GOES_ON, DirtyFile
 from guard.core.probe.answer import ProbeResult
-from guard.core.prove.report import Proof, ProofSummary, is_worse
+from guard.core.prove.report import Proof, is_worse
+from guard.core.prove.summary import ProofSummary
 from guard.core.snapshots.snapshot import Rescue, Snapshot
 from guard.core.work.count import commits_with_changes, count_work, tips_of_work
 from guard.core.work.history import History

@@ -8,7 +8,7 @@ reports) are not hidden work.
 
 import os
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import datetime
 from functools import cached_property
 from itertools import islice
@@ -16,8 +16,9 @@ from typing import NamedTuple
 
 from guard.check.save import rescue_site
 from guard.check.subject import CheckSubject
+from guard.core.base.first_use import dataclass
 from guard.core.base.paths import spell
-from guard.core.iteration.events import DirtyFile
+from guard.core.iteration.facts import DirtyFile
 from guard.core.snapshots.paths import folders_above, why_rebuilt, work_tree_path
 from guard.core.snapshots.snapshot import Snapshot
 from guard.core.work.history import EMPTY_TREES

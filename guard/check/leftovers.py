@@ -11,7 +11,7 @@ from guard.check.subject import CheckSubject
 from guard.check.taskfile import find_task_file
 from guard.core.base.text import fit_line, plural, shorten
 from guard.core.config.settings import Settings
-from guard.core.iteration.events import DirtyFile
+from guard.core.iteration.facts import DirtyFile
 from guard.core.rescue.agent_plan import PLAN_SCHEMA, DiscardedPlan, planning_prompt, read_plan
 from guard.core.rescue.change import Changed
 from guard.core.rescue.groups import Group, group_changes

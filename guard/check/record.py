@@ -16,9 +16,10 @@ from guard.core.check.evidence import Policy
 from guard.core.check.holders import is_holding
 from guard.core.check.report import CheckResult
 from guard.core.iteration.baseline import EMPTY
-from guard.core.iteration.events import GOES_ON, IterationEnded
+from guard.core.iteration.events import IterationEnded
+from guard.core.iteration.facts import GOES_ON
 from guard.core.iteration.run import RUN, OpenIteration
-from guard.core.prove.report import ProofSummary
+from guard.core.prove.summary import ProofSummary
 from guard.core.rescue.events import RescueMade
 from guard.core.snapshots.snapshot import Rescue
 from guard.core.team.state import TEAM

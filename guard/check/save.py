@@ -2,12 +2,12 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 
 from guard.check.subject import SAVE_SHARE, CheckSubject
+from guard.core.base.first_use import dataclass
 from guard.core.base.paths import spell, unspell
 from guard.core.base.text import fit_line, plural
-from guard.core.iteration.events import DirtyFile
+from guard.core.iteration.facts import DirtyFile
 from guard.core.rescue.settings import SnapshotLimits
 from guard.core.snapshots.paths import folders_above
 from guard.core.snapshots.snapshot import Occasion, Snapshot, SnapshotKind

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
 from functools import cached_property
 from math import inf
 from pathlib import Path
@@ -10,6 +9,7 @@ from time import monotonic
 from typing import TYPE_CHECKING
 
 from guard.context.invocation import Invocation
+from guard.core.base.first_use import dataclass
 from guard.core.check.evidence import Cutoff
 from guard.core.classify import Classification
 from guard.core.config.settings import Settings

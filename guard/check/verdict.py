@@ -3,7 +3,6 @@
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from guard import breaker
@@ -12,6 +11,7 @@ from guard.check.record import Feeds, record, record_rescue
 from guard.check.subject import CheckSubject
 from guard.context.invocation import Invocation
 from guard.context.workspace import refuse_damaged_index
+from guard.core.base.first_use import dataclass
 from guard.core.check.evidence import Cutoff, Evidence
 from guard.core.check.judge import Verdict
 from guard.core.check.last_check import LAST_CHECK, LastCheck

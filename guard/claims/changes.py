@@ -4,18 +4,19 @@ import os
 import stat
 from collections.abc import Container, Iterable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from datetime import UTC, datetime
 from itertools import islice
 from pathlib import Path
 
 from guard.context.invocation import Invocation
 from guard.core.agents.baseline import Ground
+from guard.core.base.first_use import dataclass
 from guard.core.base.paths import spell, unspell
 from guard.core.claims.evidence import WorkSinceBaseline
 from guard.core.claims.substance import Substance, TextChange, weigh
 from guard.core.iteration.baseline import Baseline
-from guard.core.iteration.events import DirtyFile
+from guard.core.iteration.facts import DirtyFile
 from guard.core.work.count import Work, count_work, describe_uncounted
 from guard.core.work.leftovers import files_changed_since
 from guard.errors import RepositoryProblem

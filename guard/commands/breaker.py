@@ -14,7 +14,7 @@ from guard.context.output import colour, prints_report
 from guard.core.base.text import escape, plural
 from guard.core.breaker.report import BreakerReport
 from guard.core.check.words import status_word
-from guard.core.iteration.events import Status
+from guard.core.iteration.facts import Status
 
 T = TypeVar("T")
 _OPEN = 20

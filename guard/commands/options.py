@@ -1,7 +1,6 @@
 """Options that several commands share, and the values made from them."""
 
 import os
-import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
@@ -15,6 +14,7 @@ from guard.context.ids import id_callback
 from guard.context.invocation import Invocation
 from guard.context.output import format_option, write_document
 from guard.core.base.agent_json import AgentCli
+from guard.core.base.first_use import late_pattern
 from guard.errors import Interrupted, WrongUsage
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from guard.iteration.current import CheckTerms
     from guard.run.order import RunOrder
 
-_AGO = re.compile(r"(\d{1,6})([smhd])")
+_AGO = late_pattern(r"(\d{1,6})([smhd])")
 _UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days"}
 F = TypeVar("F", bound=Callable[..., Any])
 R = TypeVar("R")

@@ -2,11 +2,12 @@
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from guard.core.base.first_use import dataclass
 from guard.core.base.text import utf8_text
 from guard.core.config.resolve import (
     BadSetting,

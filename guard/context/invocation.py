@@ -3,7 +3,7 @@
 import os
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,6 +12,7 @@ from guard.context import workspace
 from guard.context.config import NO_APPROVAL, Approval, ConfigSources, has_records
 from guard.context.output import Output
 from guard.context.workspace import Workspace
+from guard.core.base.first_use import dataclass
 from guard.core.config.resolve import Resolved, nest_keys
 from guard.core.config.settings import Settings
 from guard.errors import GuardError, RepositoryProblem, WrongUsage

@@ -19,7 +19,7 @@ from pydantic import Field
 from guard.context.config import state_home
 from guard.context.workspace import path_of_uri
 from guard.core.base.fields import Digest, Frozen, Instant, Line, Seq, parse_document
-from guard.core.iteration.events import Process
+from guard.core.iteration.facts import Process
 from guard.core.log.record import Position
 from guard.errors import GuardError
 from guard.git.locate import Repository

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from hashlib import sha256
 
-from guard.core.iteration.events import Process
+from guard.core.iteration.facts import Process
 from guard.errors import GuardError
 from guard.store import Store
 from guard.system.host import compare_hosts, read_host

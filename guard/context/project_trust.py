@@ -8,7 +8,6 @@ import json
 import os
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
 from datetime import datetime
 from functools import cached_property
 from hashlib import sha256
@@ -27,6 +26,7 @@ from guard.context.config import (
     state_home,
 )
 from guard.core.base.fields import Digest, Frozen, Instant, Line, Oid, parse_document
+from guard.core.base.first_use import dataclass
 from guard.core.base.text import utf8_text
 from guard.core.config.resolve import SettingSource
 from guard.errors import ConfigProblem, GuardError

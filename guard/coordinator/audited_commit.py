@@ -2,10 +2,10 @@
 
 import os
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
 
 from guard.context.invocation import Invocation
 from guard.core.agents.baseline import AGENT_BASELINE, baseline_key
+from guard.core.base.first_use import dataclass
 from guard.core.base.paths import spell
 from guard.core.coordinator.entries import TaskInProgress
 from guard.core.coordinator.requests import AuditedCommit

@@ -1,15 +1,14 @@
 """Read and change the coordinator's state: decide under the lock, and record events together with the registries."""
 
+from guard.core.base.first_use import dataclass
 import os
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
-from guard.claims.changes import current_ground
 from guard.context.ids import check_id, new_id
 from guard.context.invalid_fields import refuse_invalid_fields
 from guard.context.invocation import Invocation
-from guard.coordinator.audited_commit import audited_commit
 from guard.coordinator.batch import EventBatch
 from guard.coordinator.register_agents import Register, expect_agents
 from guard.coordinator.registry_news import RegistryLook, look_at_agents
@@ -73,11 +72,20 @@ def _head(guard: Invocation) -> str | None:
     return None if found == UNBORN else found
 
 
+def _current_ground(guard: Invocation) -> Ground | None:
+    # Few events give out tasks, and then these need not be loaded.
+    from guard.claims.changes import current_ground
+
+    return current_ground(guard)
+
+
 def _audited_commit(guard: Invocation, state: Coordinator, task_id: str) -> AuditedCommit | None:
     git = _reader(guard)
     if git is None:
         return None
     try:
+        from guard.coordinator.audited_commit import audited_commit
+
         return audited_commit(guard, git, state, task_id)
     except RepositoryProblem as error:
         name = state.task_name(task_id)
@@ -151,7 +159,7 @@ def record(guard: Invocation, request: Request, event_id: str | None = None) -> 
     begins = request.kind is dispatch_developer
     reads_head = begins or request.kind is load_plan
     terms = decision_terms(guard, event_id, reads_head=reads_head)
-    ground = current_ground(guard) if begins else None
+    ground = _current_ground(guard) if begins else None
 
     def decide_now(state: Coordinator) -> tuple[CoordinatorEvent, ...]:
         own = terms
@@ -299,7 +307,7 @@ def run_tick(
         _require_plan(None)
     terms = decision_terms(guard, event_id, reads_head=fills and target_tip is None)
     terms = terms if target_tip is None else replace(terms, head=target_tip)
-    ground = current_ground(guard) if fills else None
+    ground = _current_ground(guard) if fills else None
     look, news = look_at_agents(guard, find_state(guard)), list[CoordinatorEvent]()
     at_work: dict[str, bool] = {}
     unseen: dict[str, ActiveAgent | SupportRun] = {}

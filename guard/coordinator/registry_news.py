@@ -1,7 +1,7 @@
 """Take in what the registries tell of the plan's agents: who started, ended, is blocked, or took a task by itself."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from guard.agents.monitor import record_ends
 from guard.agents.registry import find_agent
@@ -10,6 +10,7 @@ from guard.context.invocation import Invocation
 from guard.core.agents.agent import ACTIVE, Agent
 from guard.core.agents.baseline import AGENT_BASELINE, baseline_key
 from guard.core.agents.registry import GLOBAL_REGISTRY
+from guard.core.base.first_use import dataclass
 from guard.core.coordinator.decide import decide
 from guard.core.coordinator.decide_tasks import dispatch_developer, is_idle
 from guard.core.coordinator.from_registry import planned_agents, request_from_registry

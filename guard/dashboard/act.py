@@ -12,7 +12,7 @@ from guard.coordinator.record import record, reject_invalid
 from guard.core.check.events import QuestionAnswered
 from guard.core.check.last_check import LAST_CHECK
 from guard.core.coordinator import decide_agents
-from guard.core.iteration.events import Process
+from guard.core.iteration.facts import Process
 from guard.core.iteration.run import RUN
 from guard.dashboard.workspace import ShownWorkspace
 from guard.errors import Refused, WrongUsage

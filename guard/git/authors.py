@@ -2,20 +2,20 @@
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from functools import cached_property
 
+from guard.core.base.first_use import dataclass, late_pattern
 from guard.git.reader import RepositoryReader
 
 _FIELDS = "%H%x00%ct%x00%an%x00%ae%x00%s%x00%(trailers:only,unfold)%x00%x01"
 MOST_COMMITS = 2000
 SHARED_BRANCHES = frozenset({"main", "master", "trunk", "develop", "dev"})
-_TRAILERS = re.compile(
+_TRAILERS = late_pattern(
     r"^(?:agent|agent-id|guard-agent|co-authored-by|assisted-by):", re.IGNORECASE
 )
 _RESCUED = "guard-rescue:"
-_WORDS = re.compile(r"[A-Za-z0-9_-]+")
+_WORDS = late_pattern(r"[A-Za-z0-9_-]+")
 _HEADS = "refs/heads/"
 
 

@@ -1,11 +1,11 @@
 """List commits and what they change, by ids that were resolved before."""
 
-import re
 from collections.abc import Collection, Iterable, Iterator
 from hashlib import sha256
 from itertools import islice
 from typing import NamedTuple
 
+from guard.core.base.first_use import late_pattern
 from guard.core.base.paths import spell
 from guard.core.work.history import Commit, CommitChange
 from guard.git.reader import RepositoryReader
@@ -21,7 +21,7 @@ _DIFF = (
     *("--ignore-submodules=none", "--no-ext-diff", "--no-textconv"),
 )
 _PATCH = ("-p", "-U0", "--inter-hunk-context=0", "--full-index", "--no-color", "--submodule=short")
-_ID = re.compile(rb"[0-9a-f]{40}(?:[0-9a-f]{24})?")
+_ID = late_pattern(rb"[0-9a-f]{40}(?:[0-9a-f]{24})?")
 CHILDREN_FIRST = "--topo-order"
 """Dates can be forged; without this, they decide the order."""
 _BATCH = 32

@@ -3,9 +3,10 @@
 import os
 import stat
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from hashlib import sha1, sha256
 from typing import Literal, NamedTuple
+
+from guard.core.base.first_use import dataclass
 
 MOST_FILE_BYTES = 64 * 1024 * 1024
 MOST_BYTES = 1024 * 1024 * 1024

@@ -8,13 +8,14 @@ one each; what was listed before, by itself or as a folder, is listed the same w
 import os
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from hashlib import sha256
 from pathlib import Path
 from typing import NamedTuple
 
+from guard.core.base.first_use import dataclass
 from guard.core.base.paths import spell, unspell
-from guard.core.iteration.events import DirtyFile
+from guard.core.iteration.facts import DirtyFile
 from guard.errors import RepositoryProblem
 from guard.git import status
 from guard.git.content_hash import ContentReader, Identity, stamp

@@ -4,12 +4,12 @@ Usually two calls tell all: where the refs stand, and which commits are new. Mor
 where a commit was written before it was committed.
 """
 
-import re
 from collections.abc import Container, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from itertools import chain, islice
 from typing import NamedTuple
 
+from guard.core.base.first_use import dataclass, late_pattern
 from guard.core.base.text import plural
 from guard.core.iteration.baseline import Baseline
 from guard.core.work.history import Commit, Commits, History, foreign_commits, reachable_from
@@ -36,7 +36,7 @@ _LOCAL = (*_BRANCHES, "refs/tags/")
 _REMOTE = "refs/remotes/"
 _MOST_OLD = 20_000
 _MOST_COMPARED = 500
-_OID = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
+_OID = late_pattern(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
 
 
 def read_history(

@@ -1,9 +1,10 @@
 """Ask git about many paths at once, so that a path which git refuses to judge does not spoil the answer for the others."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import NamedTuple
 
+from guard.core.base.first_use import dataclass
 from guard.errors import RepositoryProblem
 from guard.git.obstacles import GitObstacle
 

@@ -6,9 +6,10 @@ Walking up stops at the first folder that has a `.git` of any kind, or that guar
 
 import os
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
+from guard.core.base.first_use import dataclass
 from guard.errors import RepositoryProblem
 from guard.system.foreign_files import read_regular
 from guard.system.programs import close_folders

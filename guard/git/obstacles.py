@@ -15,6 +15,7 @@ from itertools import islice
 from pathlib import Path
 from typing import NamedTuple
 
+from guard.core.base.first_use import late_pattern
 from guard.core.base.text import escape
 from guard.errors import RepositoryProblem
 from guard.git.locate import Repository, read_common_dir
@@ -40,10 +41,10 @@ _READ = (
 _READ_IN_WORK_TREES = ("HEAD", "commondir", "gitdir", "locked")
 RULE_FILES = (".gitattributes", ".gitignore", ".gitmodules", ".mailmap")
 """Files of a work tree that git opens by itself, in the top folder and, but for the last two, in every other."""
-_OBJECTS = re.compile("[0-9a-f]{2}")
-_SETTING = re.compile(rb"^[^#;=\n]*=[ \t]*([^#;\n]+)", re.MULTILINE)
+_OBJECTS = late_pattern("[0-9a-f]{2}")
+_SETTING = late_pattern(rb"^[^#;=\n]*=[ \t]*([^#;\n]+)", re.MULTILINE)
 _MOST_CONFIG_BYTES = 1024**2
-_HOOKS = re.compile(rb"\[\s*(?:hook|include)", re.IGNORECASE)
+_HOOKS = late_pattern(rb"\[\s*(?:hook|include)", re.IGNORECASE)
 _MOST_CONFIGS = 20
 _MOST_VALUES = 1000
 _MOST_FOLDERS = 20_000

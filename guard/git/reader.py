@@ -2,9 +2,10 @@
 
 import os
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from pathlib import Path
 
+from guard.core.base.first_use import dataclass
 from guard.errors import RepositoryProblem
 from guard.git.locate import Repository
 from guard.git.obstacles import explain_timeout, is_writer, may_name_hooks, refuse_obstacles

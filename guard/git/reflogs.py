@@ -10,6 +10,7 @@ from collections.abc import Container, Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import NamedTuple
 
+from guard.core.base.first_use import late_pattern
 from guard.core.base.paths import spell, unspell
 from guard.errors import RepositoryProblem
 from guard.git.gitdir_files import file_size, has_reftable, heads, read_portion
@@ -18,27 +19,29 @@ from guard.git.reader import RepositoryReader
 
 _MOST_ENTRIES = 50
 _NAMES = ("-r", "-z", "--name-only")
-_LINE = re.compile(rb"([0-9a-f]{40,64}) ([0-9a-f]{40,64}) [^\t]*?(?:<([^>\t]*)>[^\t]*)?(?:\t(.*))?")
-MADE = re.compile(
+_LINE = late_pattern(
+    rb"([0-9a-f]{40,64}) ([0-9a-f]{40,64}) [^\t]*?(?:<([^>\t]*)>[^\t]*)?(?:\t(.*))?"
+)
+MADE = late_pattern(
     r"(?:commit(?: \([\w-]+\))?|cherry-pick|revert|am|rebase): "
     r"|(?:rebase|pull)\b.*?\((?:pick|reword|edit|squash|fixup|continue|merge)\)"
     r"|(?:merge|pull)\b.*: (?:Merge made by|In-index merge)"
 )
-TAKEN_OVER = re.compile(
+TAKEN_OVER = late_pattern(
     r"cherry-pick|am: |commit \((?:amend|cherry-pick)\)|rebase|pull\b.*\(pick\)"
 )
 """The commit may repeat an earlier one."""
-MAILED = re.compile(r"am: ")
-FETCHED = re.compile(r"(?:fetch|pull|remote update)\b")
+MAILED = late_pattern(r"am: ")
+FETCHED = late_pattern(r"(?:fetch|pull|remote update)\b")
 """Of a remote-tracking ref: it follows the remote; `update by push` is the other way round."""
 _FROM_ELSEWHERE = r"(?:pull\b(?!(?: -\S+)* \.(?:\s|:))|merge FETCH_HEAD\b)"
 """`git pull . BRANCH` brings nothing that was not here."""
-FORWARDED = re.compile(
+FORWARDED = late_pattern(
     rf"fetch\b|push$|{_FROM_ELSEWHERE}.*: Fast-forward|pull\b.*(?:\(start\))?: checkout "
     r"|(?:reset|checkout|branch): .*\bFETCH_HEAD$"
 )
 """Of a local ref: it was moved to what had been fetched, or to what another repository pushed."""
-PULLED_MERGE = re.compile(rf"{_FROM_ELSEWHERE}.*: Merge made by")
+PULLED_MERGE = late_pattern(rf"{_FROM_ELSEWHERE}.*: Merge made by")
 """Of a local ref: it merges what had been fetched."""
 
 

@@ -6,11 +6,11 @@ A pin keeps commits from git's garbage collection, until the next baseline or fo
 import os
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from hashlib import blake2b
 from pathlib import Path
 
+from guard.core.base.first_use import dataclass, late_pattern
 from guard.core.base.paths import spell, unspell
 from guard.errors import RepositoryProblem
 from guard.git.gitdir_files import has_reftable, heads, read_portion
@@ -32,8 +32,8 @@ Guard made this commit to keep its parents from being deleted. It is on no branc
 """
 _FORMAT = "%(objectname)%00%(objecttype)%00%(*objectname)%00%(*objecttype)%00%(refname)"
 _MOST_PACKED = 64 * 1024 * 1024
-_OID = re.compile(rb"[0-9a-f]{40}(?:[0-9a-f]{24})?")
-_PARENT = re.compile(rb"^parent ([0-9a-f]{40}(?:[0-9a-f]{24})?)$", re.MULTILINE)
+_OID = late_pattern(rb"[0-9a-f]{40}(?:[0-9a-f]{24})?")
+_PARENT = late_pattern(rb"^parent ([0-9a-f]{40}(?:[0-9a-f]{24})?)$", re.MULTILINE)
 
 
 @dataclass(frozen=True)

@@ -202,6 +202,14 @@ def read_config(key: str, git_dir: Path, environ: Mapping[str, str], kind: str =
     return _read_setting([f"--git-dir={git_dir}", "config"], key, environ, kind)
 
 
+def find_config(pattern: str, git_dir: Path, environ: Mapping[str, str]) -> frozenset[str]:
+    """Return the keys, in small letters, that match a pattern and are set anywhere, as `read_config` would read them."""
+    refuse_obstacles(Repository(git_dir, git_dir, read_common_dir(git_dir)), ("config",))
+    words = [f"--git-dir={git_dir}", "config", "--null", "--name-only", "--get-regexp", pattern]
+    answer = _run(["git", *words], _plain_environment(environ), None, TIME_LIMIT_SECONDS)
+    return frozenset(filter(None, os.fsdecode(answer.stdout).split("\0")))
+
+
 def read_users_config(key: str, environ: Mapping[str, str], kind: str = "") -> str | None:
     # Whatever a repository's configuration says.
     return _read_setting(["config", "--global", "--includes"], key, environ, kind)

@@ -11,6 +11,7 @@ from contextlib import suppress
 from itertools import islice
 from typing import NamedTuple
 
+from guard.core.base.first_use import late_pattern
 from guard.core.base.paths import unspell
 from guard.errors import RepositoryProblem
 from guard.git.ignore_rules import find_ignored_paths
@@ -32,7 +33,7 @@ _SETTINGS = {
 }
 _HEAD = b"# branch.oid "
 _USUAL = (b"H 10", b"H 12")
-_SPECIAL = re.compile(rb"(?:([a-zS]) [0-9]{6}|[A-Z] 160000) ([0-9a-f]+) [0-3]\t(.+)", re.DOTALL)
+_SPECIAL = late_pattern(rb"(?:([a-zS]) [0-9]{6}|[A-Z] 160000) ([0-9a-f]+) [0-3]\t(.+)", re.DOTALL)
 
 
 class StatusEntry(NamedTuple):

@@ -7,15 +7,16 @@ left under another name. Ignored files and nested repositories count as they wer
 
 import os
 from collections.abc import Collection, Container, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import cached_property
 from hashlib import sha256
 from itertools import islice
 from typing import NamedTuple
 
+from guard.core.base.first_use import dataclass
 from guard.core.base.paths import unspell
 from guard.core.iteration.baseline import Baseline
-from guard.core.iteration.events import DirtyFile
+from guard.core.iteration.facts import DirtyFile
 from guard.core.work.history import Commit, History
 from guard.core.work.leftovers import has_same_content
 from guard.core.work.lines import is_on_the_way

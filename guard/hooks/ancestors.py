@@ -4,7 +4,7 @@ import os
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from guard.core.iteration.events import Process
+    from guard.core.iteration.facts import Process
 
 _MOST_ANCESTORS = 32
 _STARTERS = frozenset(
@@ -41,7 +41,7 @@ def calling_agent() -> "Process | None":
     if found is None or not found[1]:
         return None
     # Loaded only here: git's hooks need `calling_git` alone, and a commit waits for them.
-    from guard.core.iteration.events import Process
+    from guard.core.iteration.facts import Process
     from guard.system.host import read_host
     from guard.system.process_identity import start_time
 

@@ -5,17 +5,19 @@ import os
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from guard.context.config import state_home
 from guard.context.invocation import Invocation
-from guard.core.hooks.session_loops import SessionLoops
 from guard.core.tool_calls.agent_loop import LoopFound
 from guard.errors import GuardError
 from guard.hooks import spool
 from guard.hooks.agent.journal import FOLDER, OLD, SUFFIX, journal_name
 from guard.iteration.current import Iteration
 from guard.system.private_files import Folder, close, read_from
+
+if TYPE_CHECKING:
+    from guard.core.hooks.session_loops import SessionLoops
 
 _DAY = 86400.0
 _MOST_BYTES = 4 * 1024 * 1024
@@ -55,7 +57,13 @@ class HookLoops:
                 journal = self._journals.setdefault(name, _Journal(name))
                 for entry in journal.read_news(folder):
                     if self._is_counted(entry):
-                        self._found.setdefault(name, SessionLoops()).take(entry)
+                        self._loops_of(name).take(entry)
+
+    def _loops_of(self, name: str) -> "SessionLoops":
+        # Most sessions have no journal, and then this need not be loaded.
+        from guard.core.hooks.session_loops import SessionLoops
+
+        return self._found.setdefault(name, SessionLoops())
 
     def _open(self) -> Folder:
         root = str(self._guard.repository.root)
@@ -65,7 +73,7 @@ class HookLoops:
             raise FileNotFoundError(path)
         return folder
 
-    def _counted(self) -> list[SessionLoops]:
+    def _counted(self) -> "list[SessionLoops]":
         named = self._found.get(self._named) if self._named is not None else None
         return [named] if named is not None else list(self._found.values())
 

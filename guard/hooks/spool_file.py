@@ -1,16 +1,16 @@
 """Read the files of a spool: a document counts only if it is whole and fits its model."""
 
 import os
-import re
 from collections.abc import Callable
 from contextlib import suppress
 from typing import TypeVar
 
 from guard.core.base.fields import Frozen
+from guard.core.base.first_use import late_pattern
 from guard.errors import GuardError
 from guard.system.private_files import Folder, close, read_from
 
-_NAME = re.compile(r"[A-Za-z0-9._-]{1,128}")
+_NAME = late_pattern(r"[A-Za-z0-9._-]{1,128}")
 _HOUR = 3600.0
 M = TypeVar("M", bound=Frozen)
 

@@ -6,15 +6,16 @@ the user's. The next baseline takes both for the user's; the snapshots have them
 
 import os
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 from math import inf
 from pathlib import Path
 from typing import NamedTuple
 
+from guard.core.base.first_use import dataclass
 from guard.core.base.paths import unspell
 from guard.core.iteration.baseline import Baseline
-from guard.core.iteration.events import DirtyFile
+from guard.core.iteration.facts import DirtyFile
 from guard.core.work.leftovers import files_changed_since, paths_with_users_work
 from guard.git.dirty import Dirty, read_dirty
 from guard.git.reader import RepositoryReader

@@ -7,7 +7,8 @@ from typing import Any
 from guard.context.ids import new_id
 from guard.core.base.text import escape
 from guard.core.iteration.baseline import BASELINE, EMPTY, Baseline
-from guard.core.iteration.events import BaselineRecorded, DirtyFile
+from guard.core.iteration.events import BaselineRecorded
+from guard.core.iteration.facts import DirtyFile
 from guard.core.work.count import Work
 from guard.core.work.history import EMPTY_TREES
 from guard.core.work.leftovers import attribute_files

@@ -2,18 +2,18 @@
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from datetime import datetime
-from typing import Any, TypedDict
+from typing import TYPE_CHECKING, Any, TypedDict
 
 from guard.context.ids import new_id
 from guard.context.invocation import Invocation
 from guard.context.lease import is_here, is_running
-from guard.core.check.evidence import Living, Policy
-from guard.core.check.last_check import LAST_CHECK, LastCheck
+from guard.core.base.first_use import dataclass
 from guard.core.config.settings import Settings
 from guard.core.iteration.baseline import Baseline
-from guard.core.iteration.events import Process, SessionSeen
+from guard.core.iteration.events import SessionSeen
+from guard.core.iteration.facts import Process
 from guard.core.iteration.run import RUN, OpenIteration, Run
 from guard.core.team.state import Scope
 from guard.errors import GuardError, Refused, RepositoryProblem
@@ -21,6 +21,10 @@ from guard.git.reader import RepositoryReader
 from guard.iteration import baseline as baselines
 from guard.iteration.process_watch import ProcessMark, ProcessWatch
 from guard.system.process_identity import is_alive
+
+if TYPE_CHECKING:
+    from guard.core.check.evidence import Policy
+    from guard.core.check.last_check import LastCheck
 
 
 @dataclass(frozen=True)
@@ -38,7 +42,9 @@ class CheckTerms:
     flags: Mapping[str, Any] = field(default_factory=dict)
     """Settings given on the command line, by their dotted keys."""
 
-    def policy(self, settings: Settings) -> Policy:
+    def policy(self, settings: Settings) -> "Policy":
+        from guard.core.check.evidence import Policy
+
         policy = Policy.model_validate(settings.completion_check, from_attributes=True)
         asked_for = {name: getattr(self, name) for name in ("probe", "wait", "rescue", "prove")}
         return policy.model_copy(update={**asked_for, "prove_required": settings.prove.required})
@@ -229,7 +235,9 @@ def recorded_session(guard: Invocation, iteration: Iteration) -> str | None:
     return opened.session if opened is not None else None
 
 
-def last_check(guard: Invocation, iteration: Iteration) -> LastCheck | None:
+def last_check(guard: Invocation, iteration: Iteration) -> "LastCheck | None":
+    from guard.core.check.last_check import LAST_CHECK
+
     last = guard.store.view(LAST_CHECK, guard.worktree_key)
     ours = last is not None and (last.run, last.iteration) == (iteration.run, iteration.number)
     return last if ours else None
@@ -244,6 +252,8 @@ def process_mark(guard: Invocation, iteration: Iteration) -> ProcessMark:
 
 
 def watch_processes(guard: Invocation, iteration: Iteration) -> ProcessWatch:
+    from guard.core.check.evidence import Living
+
     # The watch goes on from what an earlier check saw.
     watch = ProcessWatch(process_mark(guard, iteration))
     last = last_check(guard, iteration)

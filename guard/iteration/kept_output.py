@@ -6,11 +6,11 @@ Both are in the files of `output.d` in the workspace: their content is the outpu
 import os
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
 from guard.context.invocation import Invocation
+from guard.core.base.first_use import dataclass
 from guard.core.classify import Classification, make_reader
 from guard.errors import GuardError
 from guard.iteration.current import Iteration, has_agent_ended, is_other_guard_alive, last_check

@@ -9,12 +9,13 @@ import os
 import time
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 
+from guard.core.base.first_use import dataclass
 from guard.core.check.evidence import MOST_LIVING, Living
 from guard.core.hooks.event_kinds import MARK, PROBE
-from guard.core.iteration.events import Process
+from guard.core.iteration.facts import Process
 from guard.system.process_table import Stat, list_processes, read_pipe
 from guard.system.process_work import LEAST_OWN_BYTES, WorkCounts, has_worked
 

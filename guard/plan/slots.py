@@ -21,7 +21,7 @@ from guard.check import verdict
 from guard.context.invocation import Invocation
 from guard.core.base.fields import Frozen, Id, Instant, parse_document
 from guard.core.base.paths import path_line
-from guard.core.iteration.events import Process
+from guard.core.iteration.facts import Process
 from guard.core.prove.settings import LOCK_FILES
 from guard.core.snapshots.snapshot import Occasion
 from guard.errors import GuardError, StoreUnavailable

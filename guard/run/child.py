@@ -22,7 +22,7 @@ from typing import BinaryIO, TypeVar
 
 from guard.core.classify import Classification
 from guard.core.classify.stream_reader import OutputReader
-from guard.core.iteration.events import Process
+from guard.core.iteration.facts import Process
 from guard.core.run.settings import ShowMode
 from guard.core.show.transcript import LiveTranscript
 from guard.errors import WrongUsage

@@ -26,7 +26,7 @@ from guard.core.check.report import CheckReport
 from guard.core.check.words import verdict_line
 from guard.core.claims.completion_validation import CompletionValidation
 from guard.core.coordinator.from_registry import STOPPED_WITH_GUARD, IterationEnd
-from guard.core.iteration.events import Process
+from guard.core.iteration.facts import Process
 from guard.errors import GuardError, Refused
 from guard.system.host import read_host
 

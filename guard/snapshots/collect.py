@@ -1,7 +1,6 @@
 """Read the project into the stream of a snapshot, with a note on everything that does not go in."""
 
 import os
-import re
 import stat
 import time
 from collections import defaultdict
@@ -10,6 +9,7 @@ from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
+from guard.core.base.first_use import late_pattern
 from guard.core.base.paths import spell
 from guard.core.base.text import fit_line
 from guard.core.rescue.settings import SnapshotLimits
@@ -42,7 +42,7 @@ _MOST_HIDDEN_BYTES = 1_000_000_000
 _TOO_MUCH_HIDDEN = (
     "hidden by a rule that is newer than the baseline, and from here on too much to keep"
 )
-_MAY_BE_ESCAPED = re.compile(rb"\.[gG]|[gG][iI][tT]~1|escaped%")
+_MAY_BE_ESCAPED = late_pattern(rb"\.[gG]|[gG][iI][tT]~1|escaped%")
 
 
 class SnapshotDraft:

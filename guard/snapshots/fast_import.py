@@ -5,11 +5,11 @@ The id of every object is worked out on guard's side as well.
 
 import hashlib
 import os
-import re
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import NamedTuple
 
+from guard.core.base.first_use import dataclass, late_pattern
 from guard.core.snapshots.paths import folders_above, tree_path
 from guard.snapshots.read_file import Content, Large, git_mode, is_unchanged, read_pieces
 from guard.snapshots.stat_cache import CachedFiles, Records, is_same_file, kept_file, stat_record
@@ -18,7 +18,7 @@ from guard.system.processes import FedProcess
 _WHO = b"guard <guard@localhost> now"
 _PLAIN = frozenset(range(0x20, 0x7F)) - frozenset(b'"\\')
 _SPELLED = [bytes([byte]) if byte in _PLAIN else b"\\%03o" % byte for byte in range(256)]
-_PLAIN_PATH = re.compile(rb"[!#-\[\]-~]+")
+_PLAIN_PATH = late_pattern(rb"[!#-\[\]-~]+")
 _ZEROS = bytes(1024**2)
 
 Listing = dict[bytes, tuple[bytes, str]]

@@ -6,16 +6,15 @@ configuration, broken or hostile, is not in play.
 
 import errno
 import os
-import re
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import NamedTuple
 
+from guard.core.base.first_use import dataclass, late_pattern
 from guard.core.base.text import escape
 from guard.core.snapshots.paths import GITLINK, tree_path
 from guard.errors import RepositoryProblem, StoreUnavailable
@@ -149,7 +148,7 @@ _MOST_FILE_BYTES = 1024**2
 """Larger ones, as the index of a large project, say nothing that is not kept otherwise."""
 _MOST_STASHED = 50
 _AUTOSTASHES = (b"MERGE_AUTOSTASH", b"rebase-merge/autostash", b"rebase-apply/autostash")
-_OID = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
+_OID = late_pattern(r"[0-9a-f]{40}|[0-9a-f]{64}")
 
 
 class GitStateSaver:

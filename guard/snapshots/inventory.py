@@ -2,20 +2,18 @@
 
 import fcntl
 import os
-import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from difflib import get_close_matches
 from itertools import islice
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from guard.core.base.fields import parse_document
+from guard.core.base.first_use import dataclass, late_pattern
 from guard.core.base.paths import unspell
 from guard.core.base.text import escape, fit_line, is_id
 from guard.core.snapshots.paths import CACHE, ENVIRONMENT, PACKAGES, tree_path
-from guard.core.snapshots.report import DamagedSnapshot, SnapshotEntry, SnapshotsReport
 from guard.core.snapshots.snapshot import Anchor, Manifest, list_skipped
 from guard.errors import GuardError, StateProblem, WrongUsage
 from guard.git.run import run_git
@@ -32,8 +30,11 @@ from guard.snapshots.shadow import (
 from guard.system.private_files import Folder, close
 from guard.system.processes import Finished
 
+if TYPE_CHECKING:
+    from guard.core.snapshots.report import DamagedSnapshot, SnapshotEntry, SnapshotsReport
+
 LATEST = "latest"
-_BROKEN = re.compile(rb"broken ref (\S+)")
+_BROKEN = late_pattern(rb"broken ref (\S+)")
 _MOST_NEAR = 5
 _MOST_ASKED = 500
 
@@ -50,8 +51,8 @@ class Reference(NamedTuple):
 class Inventory(NamedTuple):
     """All snapshots, the oldest first, and those that cannot be read."""
 
-    entries: tuple[SnapshotEntry, ...]
-    damaged: tuple[DamagedSnapshot, ...]
+    entries: "tuple[SnapshotEntry, ...]"
+    damaged: "tuple[DamagedSnapshot, ...]"
 
 
 @dataclass(frozen=True)
@@ -100,6 +101,8 @@ class Shelf:
                 yield Reference(identity, commit, _ref_time(self.path / ref), unpromoted)
 
     def inventory(self) -> Inventory:
+        from guard.core.snapshots.report import DamagedSnapshot
+
         entries, damaged = [], []
         with self.objects() as objects:
             for reference in self.references():
@@ -126,7 +129,9 @@ class Shelf:
                         found.append(Anchor(reference.id, manifest.at, log.seq, log.hash))
         return found
 
-    def report(self, worktree: str | None) -> SnapshotsReport:
+    def report(self, worktree: str | None) -> "SnapshotsReport":
+        from guard.core.snapshots.report import SnapshotsReport
+
         entries, damaged = self.inventory()
         return SnapshotsReport(
             worktree=worktree,
@@ -137,7 +142,9 @@ class Shelf:
             promoted=None,
         )
 
-    def _entry(self, reference: Reference, manifest: Manifest) -> SnapshotEntry:
+    def _entry(self, reference: Reference, manifest: Manifest) -> "SnapshotEntry":
+        from guard.core.snapshots.report import SnapshotEntry
+
         return SnapshotEntry(
             id=reference.id,
             at=manifest.at,
@@ -199,6 +206,7 @@ class Shelf:
         return known[fitting[0]]
 
     def _latest_id(self, worktree: str | None) -> str:
+
         entries, damaged = self.inventory()
         worktrees = {entry.worktree for entry in entries}
         own = [entry for entry in entries if worktree in (None, entry.worktree)]
@@ -223,8 +231,10 @@ def report_places(
     *,
     time_limit: float,
     warn: Callable[[str], None],
-) -> SnapshotsReport:
+) -> "SnapshotsReport":
     """Report the snapshots in several places; warn of a place that cannot be read, unless it is the only one."""
+    from guard.core.snapshots.report import SnapshotsReport
+
     reports = []
     for place in places:
         try:

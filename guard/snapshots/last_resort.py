@@ -156,7 +156,7 @@ def _settings(guard: Invocation) -> RescueSettings:
         with suppress(ConfigProblem, StateProblem):
             resolved: Resolved = getattr(guard, name)
             return resolved.settings.rescue
-    return RescueSettings()
+    return RescueSettings.model_construct()
 
 
 def _find_repository(guard: Invocation) -> Repository:

@@ -4,10 +4,11 @@ import hashlib
 import os
 import stat
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from pathlib import Path
 from typing import TypeGuard
 
+from guard.core.base.first_use import dataclass
 from guard.core.base.paths import spell
 from guard.core.rescue.state import RepositoryState, full_ref
 from guard.errors import RepositoryProblem
@@ -132,6 +133,14 @@ class Project:
 
     def object_format(self) -> str:
         """The hash that names the objects; the usual one where git cannot tell."""
+        # Git takes another one only from this very file, and follows no include there.
+        settings = read_portion(self.repository.common_dir / "config")
+        if (
+            settings is not None
+            and settings.offset == 0
+            and b"objectformat" not in settings.data.lower()
+        ):
+            return "sha1"
         try:
             return self.with_brief_deadline().line("rev-parse", "--show-object-format")
         except RepositoryProblem:

@@ -9,11 +9,12 @@ delete.
 import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 from typing import NamedTuple
 
+from guard.core.base.first_use import dataclass
 from guard.core.base.text import escape, fit_line
 from guard.core.rescue.settings import RescueSettings
 from guard.core.snapshots.retention import SnapshotFacts, due_ids, slack

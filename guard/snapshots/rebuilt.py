@@ -10,16 +10,17 @@ import os
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cached_property
 from pathlib import Path
 
+from guard.core.base.first_use import dataclass
 from guard.core.snapshots.paths import GITLINK, folders_above, tree_path
 from guard.errors import RepositoryProblem, StoreUnavailable
 from guard.git.ignore_rules import find_ignored_paths
 from guard.git.locate import Repository, repository_at
 from guard.git.reader import RepositoryReader
-from guard.git.run import read_config
+from guard.git.run import find_config, read_config
 from guard.snapshots.fast_import import parse_tree
 from guard.snapshots.git_state import MOST_FOLDERS, IndexEntry, ProjectIndex
 from guard.snapshots.objects import read_blobs
@@ -33,6 +34,8 @@ from guard.system.private_files import close
 
 _MOST_RULE_BYTES = 4 * 1024**2
 _RULES = b".gitignore"
+_OUTSIDE = {"core.ignorecase": "bool", "core.excludesfile": "path"}
+_ANY_OUTSIDE = r"^core\.(ignorecase|excludesfile)$"
 
 
 @dataclass(frozen=True)
@@ -47,11 +50,15 @@ def read_outside_rules(project: Project) -> OutsideRules:
     """Read the user's own excludes file, wherever git's settings say it is, and how git compares names."""
     repository, environ = project.repository, project.environ
     try:
-        folds = read_config("core.ignoreCase", repository.git_dir, environ, "bool") or "false"
-        named = read_config("core.excludesFile", repository.git_dir, environ, "path")
+        found = {
+            # Most users set neither, which one question tells.
+            key: read_config(key, repository.git_dir, environ, _OUTSIDE[key])
+            for key in find_config(_ANY_OUTSIDE, repository.git_dir, environ)
+        }
     except RepositoryProblem:
         # Git cannot tell what it ignores either, so nothing is left out.
         return OutsideRules(_NO_SETTINGS, "")
+    folds, named = found.get("core.ignorecase") or "false", found.get("core.excludesfile")
     home = environ.get("XDG_CONFIG_HOME") or os.path.join(environ.get("HOME", ""), ".config")
     path = os.path.join(repository.root, named or os.path.join(home, "git", "ignore"))
     data = b""

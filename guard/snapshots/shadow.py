@@ -8,16 +8,15 @@ import errno
 import fcntl
 import hashlib
 import os
-import re
 import shlex
 import shutil
 import stat
 import time
 from collections.abc import Iterator, Mapping, Sequence, Set
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from pathlib import Path
 
+from guard.core.base.first_use import dataclass, late_pattern
 from guard.core.base.text import LONGEST_LINE, escape, fit_line
 from guard.errors import RepositoryProblem, StateProblem, StoreUnavailable
 from guard.git.locate import Repository, read_common_dir
@@ -32,7 +31,7 @@ from guard.system.processes import Finished
 SHADOW_FOLDER = "shadow.git"
 LOCK = "guard.lock"
 REFS = "refs/guard/snapshot"
-_REF_IN_COMMAND = re.compile(rf"{REFS}/[A-Za-z0-9_-]+")
+_REF_IN_COMMAND = late_pattern(rf"{REFS}/[A-Za-z0-9_-]+")
 UNPROMOTED = "refs/guard/unpromoted"
 """A snapshot of a rescue has a second name here until all of its work is committed on its branch."""
 _ATTRIBUTES = b"* -text -ident -filter -working-tree-encoding -export-ignore -export-subst\n"
@@ -145,26 +144,29 @@ class Shadow:
         return {name for name, stamp in found.items() if stamp == before.get(name)}
 
     def verify(
-        self, commit: str, changes: TreeChanges, base: Mapping[bytes, str]
-    ) -> frozenset[str]:
+        self, ref: str, changes: TreeChanges, base: Mapping[bytes, str]
+    ) -> tuple[str, frozenset[str]]:
         """Read a new snapshot back: compare its tree with what was written, and verify every pack that is new or was touched.
 
-        What it has in common with the one that it starts from was read back then. Return the packs that it is in.
+        What it has in common with the one that it starts from was read back then. Return its commit, and the packs that it
+        is in.
         """
         found = stat_cache.pack_stamps(self.path)
         new = sorted(found.keys() - self._read_back())
         if new:
             self._read_packs(new)
-        stdin = "\n".join({oid for _mode, oid in changes.written.values()}).encode()
+        stdin = "\n".join([ref, *{oid for _mode, oid in changes.written.values()}]).encode()
         answers = self.call("cat-file", "--batch-check", stdin=stdin)
+        commit = answers.partition(b" ")[0].decode()
         if b" missing\n" in answers or self.changes(commit, base) != changes:
             raise snapshot_error(self.path, "what was read back is not what was written")
         stat_cache.note_verified_packs(self.path, found)
-        return frozenset(found)
+        return commit, frozenset(found)
 
     def _read_packs(self, names: Sequence[str]) -> None:
         try:
-            self.call("verify-pack", *(stat_cache.pack_index(self.path, name) for name in names))
+            for name in names:  # As `git verify-pack` does it, which is one more process for each.
+                self.call("index-pack", "--verify", stat_cache.pack_file(self.path, name))
         except StoreUnavailable as error:
             raise self.explain_damage(error) from None
 

@@ -13,11 +13,12 @@ import struct
 import time
 from collections.abc import Iterator, Mapping, Set
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import field
 from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from guard.core.base.first_use import dataclass
 from guard.errors import GuardError
 from guard.snapshots.read_file import git_mode
 from guard.system.private_files import Folder
@@ -58,8 +59,8 @@ def note_verified_packs(shadow: Path, found: PackStamps) -> None:
         folder.replace(_PACK_NOTES, lines.encode(), locked=False)
 
 
-def pack_index(shadow: Path, name: str) -> str:
-    return os.fspath(shadow / _PACK_FOLDER / f"{name}.idx")
+def pack_file(shadow: Path, name: str) -> str:
+    return os.fspath(shadow / _PACK_FOLDER / f"{name}.pack")
 
 
 _MOST = 2**64 - 1

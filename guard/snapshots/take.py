@@ -9,11 +9,11 @@ import gc
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 
 from guard.context.invocation import Invocation
+from guard.core.base.first_use import dataclass
 from guard.core.base.text import is_id
 from guard.core.rescue.settings import RescueSettings, SnapshotLimits
 from guard.core.snapshots.snapshot import Occasion, Snapshot, list_skipped
@@ -131,8 +131,7 @@ def _write(
             stream.name_too(f"{UNPROMOTED}/{identity}", ref)
         limits.tell("saving the work tree; waiting for the disk")
     limits.tell("reading the snapshot back")
-    commit = shadow.call("rev-parse", "--verify", ref).decode().strip()
-    packs = shadow.verify(commit, stream.changes, base)
+    commit, packs = shadow.verify(ref, stream.changes, base)
     now = StatCache(commit, packs, "", *(table.now for table in taking.tables))
     remember(shadow.path, root, now, before)
     if occasion.kind == "baseline":

@@ -11,10 +11,11 @@ import stat
 import sys
 from collections.abc import Container, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import NamedTuple
 
+from guard.core.base.first_use import dataclass
 from guard.core.snapshots.paths import (
     ENVIRONMENT,
     ENVIRONMENT_FILES,

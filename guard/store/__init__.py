@@ -4,27 +4,25 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
-from guard.core.log.events import BaseEvent
-from guard.core.log.record import START, LogEntry, Position
-from guard.core.log.view import Fold, ViewDocument, ViewKind
-
 if TYPE_CHECKING:
     from datetime import datetime
 
-    from guard.core.log.events import LogRestarted
+    from guard.core.log.events import BaseEvent, LogRestarted
+    from guard.core.log.record import LogEntry, Position
     from guard.core.log.reports import RebuildReport, VerifyReport
+    from guard.core.log.view import Fold, ViewDocument, ViewKind
     from guard.core.snapshots.snapshot import Anchor
     from guard.store.transfer import LogLine
     from guard.system.file_events import LogBell
 
-D = TypeVar("D", bound=ViewDocument)
-F = TypeVar("F", bound=Fold[Any])
+D = TypeVar("D", bound="ViewDocument")
+F = TypeVar("F", bound="Fold[Any]")
 
 
 class Change(Protocol):
     """A change under way: the workspace is ours until it ends."""
 
-    def expect(self, kind: ViewKind[Any, Any], key: str = "", part: str = "") -> None:
+    def expect(self, kind: "ViewKind[Any, Any]", key: str = "", part: str = "") -> None:
         """Say which view will be asked for soon, or which agent of a registry: nothing is read yet.
 
         A server is asked for all of it with the next question; what was not said is asked for when it is needed.
@@ -39,26 +37,26 @@ class Change(Protocol):
         """Raise StateProblem if a record in the part of the log that is written to is damaged; looked at once."""
         ...
 
-    def view(self, kind: ViewKind[D, Any], key: str = "") -> D | None:
+    def view(self, kind: "ViewKind[D, Any]", key: str = "") -> D | None:
         """Return the view as of now, events of this change included; None if no event ever touched it."""
         ...
 
-    def fold(self, kind: ViewKind[Any, F], key: str = "") -> F:
+    def fold(self, kind: "ViewKind[Any, F]", key: str = "") -> F:
         """Return the state while it is being built, to ask it for a part without freezing the whole."""
         ...
 
-    def recovery_reason(self, kind: ViewKind[Any, Any], key: str = "") -> str | None:
+    def recovery_reason(self, kind: "ViewKind[Any, Any]", key: str = "") -> str | None:
         """Return why the view had to be folded again from the log; None if it had not.
 
         `temp_file_exists` if a killed process left half of it behind, which is removed; the view itself is sound then.
         """
         ...
 
-    def find_event(self, event_id: str) -> BaseEvent | None:
+    def find_event(self, event_id: str) -> "BaseEvent | None":
         """Return the event that was recorded under this id, if one was."""
         ...
 
-    def append(self, *events: BaseEvent) -> Sequence[LogEntry]:
+    def append(self, *events: "BaseEvent") -> "Sequence[LogEntry]":
         """LogLine the events, all or none; they are durable when this returns."""
         ...
 
@@ -66,22 +64,22 @@ class Change(Protocol):
 class Store(Protocol):
     """Reads without a lock, changes under one."""
 
-    def view(self, kind: ViewKind[D, Any], key: str = "", part: str | None = None) -> D | None:
+    def view(self, kind: "ViewKind[D, Any]", key: str = "", part: str | None = None) -> D | None:
         """Return the view as of now, without writing anything.
 
         `part` is the id of the one agent that the caller looks for in a registry: the store may leave out the others.
         """
         ...
 
-    def views(self, kind: ViewKind[D, Any], keys: Iterable[str] | None = None) -> Mapping[str, D]:
+    def views(self, kind: "ViewKind[D, Any]", keys: Iterable[str] | None = None) -> Mapping[str, D]:
         """Return every view of a kind, by its key, or those with the given keys."""
         ...
 
-    def entries(self, after: Position = START) -> Iterator[LogEntry]:
+    def entries(self, after: "Position" = ...) -> "Iterator[LogEntry]":
         """Yield the records after a place, in order."""
         ...
 
-    def recent(self) -> Sequence[LogEntry]:
+    def recent(self) -> "Sequence[LogEntry]":
         """Return the newest part of the log, in order."""
         ...
 

@@ -1,13 +1,14 @@
 """Make a change in a folder of files, from taking the lock to letting it go."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, TypeVar, cast
 
+from guard.core.base.first_use import dataclass
 from guard.core.log.events import BaseEvent
 from guard.core.log.record import START, LogEntry, Position
 from guard.core.log.replay import CHECKPOINT_PATH, make_checkpoint, touched_paths
-from guard.core.log.table import view_kinds
+from guard.core.log.table import kind_at, view_kinds
 from guard.core.log.view import Fold, ViewDocument, ViewKind
 from guard.errors import GuardError
 from guard.store.lock import LOCK, Lock
@@ -124,14 +125,14 @@ class FileChange:
     def _find_unwritten(self) -> None:
         # Without a mark, as after a restart of the machine, each view that there ever was has to be looked at.
         wanted = self._files.older_views() | self._memory.unwritten
-        found = {path: self._files.seq(path, _kind_of(path)) for path in wanted}
+        found = {path: self._files.seq(path, kind_at(path)) for path in wanted}
         stale = {path: seq for path, seq in wanted.items() if found[path] != seq}
         self._memory.unwritten = stale
         self._fold_lost()
 
     def _fold_lost(self) -> None:
         # Views that have to be written and have no usable file, all at once: one by one each would read the log.
-        folds, kinds = self._memory.folds, {p: _kind_of(p) for p in self._memory.unwritten}
+        folds, kinds = self._memory.folds, {p: kind_at(p) for p in self._memory.unwritten}
         unread = {path: kind for path, kind in kinds.items() if path not in folds}
         lost = [path for path, kind in unread.items() if self._files.seq(path, kind) == 0]
         if len(lost) > 1:
@@ -240,7 +241,7 @@ class FileChange:
             return False
         unwritten = self._memory.unwritten
         for path in list(unwritten):
-            kind = _kind_of(path)
+            kind = kind_at(path)
             try:
                 fold = self.fold(kind, kind.key_in(path) or "")
                 self._files.write(path, fold.document())
@@ -255,7 +256,3 @@ class FileChange:
             self._lock.set_mark(self.head)
             self._mark, self._recent = self.head, Recent(self.head, [])
         return not unwritten
-
-
-def _kind_of(path: str) -> ViewKind[Any, Any]:
-    return next(kind for kind in view_kinds() if kind.key_in(path) is not None)

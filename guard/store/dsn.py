@@ -1,7 +1,8 @@
 """Read the address of a PostgreSQL server without telling its password to anybody."""
 
-from dataclasses import dataclass
 from urllib.parse import parse_qsl, quote, unquote, urlencode, urlsplit, urlunsplit
+
+from guard.core.base.first_use import dataclass
 
 _SCHEMES = ("postgresql://", "postgres://")
 _SECRETS = frozenset({"password", "sslpassword", "passfile_password"})

@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from guard.core.base.first_use import late_pattern
 from guard.core.log.events import SegmentOpened
 from guard.core.log.record import (
     BadRecord,
@@ -16,7 +17,7 @@ from guard.core.log.record import (
 from guard.errors import StateProblem
 from guard.system.private_files import read_from
 
-_SEALED = re.compile(r"events\.([0-9]{6})\.jsonl", re.ASCII)
+_SEALED = late_pattern(r"events\.([0-9]{6})\.jsonl", re.ASCII)
 
 
 class BrokenLog(StateProblem):

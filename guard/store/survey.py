@@ -8,9 +8,9 @@ import os
 import stat
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
 from typing import NamedTuple
 
+from guard.core.base.first_use import dataclass
 from guard.core.log.record import START, Position
 from guard.core.log.view import has_seal
 from guard.errors import StateProblem

@@ -7,10 +7,10 @@ same twice; sleeps stay real. Only the outermost layer makes a clock; everything
 import os
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
+from guard.core.base.first_use import dataclass
 from guard.errors import WrongUsage
 
 if TYPE_CHECKING:

@@ -6,11 +6,11 @@ import stat
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
-from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 from time import monotonic
 
+from guard.core.base.first_use import dataclass
 from guard.system.private_files import close
 
 MOST_BYTES = 4 * 1024 * 1024

@@ -7,16 +7,15 @@ looking again.
 """
 
 import os
-import re
 import signal
 import time
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cached_property
 from pathlib import Path
 
+from guard.core.base.first_use import dataclass, late_pattern
 from guard.errors import Refused
 from guard.system.process_identity import ancestors, boot_id, start_time
 from guard.system.processes import run_tool
@@ -25,7 +24,7 @@ _PROC = Path("/proc")
 _TICK = 1 / os.sysconf("SC_CLK_TCK")
 _ENDED = (b"Z", b"X", b"x")
 _PS = ("ps", "-axo", "pid=,ppid=,pgid=,stat=,time=,tpgid=,tty=,lstart=,comm=")
-_PS_LINE = re.compile(
+_PS_LINE = late_pattern(
     r"\s*(\d+)\s+(\d+)\s+(\d+)\s+(\S+)\s+(\S+)\s+(-?\d+)\s+(\S+)"
     r"\s+(\w{3}\s+\w{3}\s+\d+\s+[\d:]+\s+\d{4})\s+(.*)"
 )

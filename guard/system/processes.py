@@ -14,9 +14,9 @@ import sys
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from time import monotonic
 
+from guard.core.base.first_use import dataclass
 from guard.core.base.text import escape
 from guard.system.programs import own_environment, search_program
 from guard.system.signals import defer_signals

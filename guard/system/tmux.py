@@ -11,8 +11,9 @@ import time
 from collections import Counter
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
+from guard.core.base.first_use import dataclass, late_pattern
 from guard.errors import WrongUsage
 from guard.system.process_identity import start_time
 from guard.system.processes import Finished, run
@@ -23,17 +24,17 @@ _LONGEST_NAME = 256
 _LONGEST_SOCKET = 107
 _MOST_BYTES = 16 * 1024 * 1024
 _ROW = "#{pid}/#{start_time}/#{session_id}/#{session_created}/#{pane_id}/#{pane_pid}/#{pane_dead}/#{session_name}"
-_ABSENT = re.compile(
+_ABSENT = late_pattern(
     r"no server running on .*|error connecting to .* \(No such file or directory\)|"
     r"no current target|no sessions|can't find session: .*",
     re.DOTALL,
 )
 _EMPTY = ("no current target", "no sessions")
 """What a server says that outlives its sessions (`exit-empty off`)."""
-_NUMBERS = re.compile(r"[0-9]{1,9}/[0-9]{0,12}/\$[0-9]{1,12}/[0-9]{0,12}/%[0-9]{1,12}/[0-9]{1,9}")
+_NUMBERS = late_pattern(r"[0-9]{1,9}/[0-9]{0,12}/\$[0-9]{1,12}/[0-9]{0,12}/%[0-9]{1,12}/[0-9]{1,9}")
 _LONGEST_NUMBER = 12
 """A server may be the agent's own, and answer with anything."""
-_CHANGED_BY_TMUX = re.compile(r"[:.\\$\x00-\x1f\x7f-\x9f\ud800-\udfff]|#[A-Zh#,({\[]")
+_CHANGED_BY_TMUX = late_pattern(r"[:.\\$\x00-\x1f\x7f-\x9f\ud800-\udfff]|#[A-Zh#,({\[]")
 """What `new-session -s` replaces, escapes or expands."""
 
 

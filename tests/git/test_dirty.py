@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from guard.core.iteration.events import DirtyFile
+from guard.core.iteration.facts import DirtyFile
 from guard.core.work.leftovers import Uncommitted, files_changed_since
 from guard.errors import RepositoryProblem
 from guard.git.dirty import MOST_LISTED, read_dirty

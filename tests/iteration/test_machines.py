@@ -16,7 +16,7 @@ from guard.context.lease import Lease, find_process, is_running, lease_name
 from guard.context.workspace import worktree_key_of_path
 from guard.core.base.host import Host
 from guard.core.iteration.baseline import BASELINE
-from guard.core.iteration.events import Process
+from guard.core.iteration.facts import Process
 from guard.core.iteration.run import RUN
 from guard.core.log.adoption import WorktreeAdopted
 from guard.errors import Refused

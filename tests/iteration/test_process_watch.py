@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from guard.core.hooks.event_kinds import MARK
-from guard.core.iteration.events import Process
+from guard.core.iteration.facts import Process
 from guard.iteration.process_watch import ProcessMark, ProcessWatch
 from guard.system.process_table import Stat, list_from_ps, list_processes
 from tests.support.sessions import ending, until

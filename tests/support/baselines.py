@@ -5,7 +5,8 @@ from collections.abc import Container
 from pathlib import Path
 
 from guard.core.iteration.baseline import Baseline, BaselineFold
-from guard.core.iteration.events import BaselineRecorded, DirtyFile
+from guard.core.iteration.events import BaselineRecorded
+from guard.core.iteration.facts import DirtyFile
 from guard.core.log.record import Position
 from guard.core.work.count import Work, count_work
 from guard.core.work.leftovers import Uncommitted, find_leftovers

@@ -5,21 +5,9 @@ from itertools import count
 from typing import Any
 
 from guard.core.agents.agent import Agent, AgentDraft
-from guard.core.agents.events import (
-    AgentEndDetected,
-    AgentImported,
-    AgentKilled,
-    AgentSpawned,
-    AgentStatus,
-    AgentUpdated,
-)
-from guard.core.iteration.events import (
-    IterationEnded,
-    IterationStarted,
-    RunEnded,
-    RunStarted,
-    Status,
-)
+from guard.core.agents.events import AgentEndDetected, AgentImported, AgentKilled, AgentSpawned, AgentStatus, AgentUpdated
+from guard.core.iteration.events import IterationEnded, IterationStarted, RunEnded, RunStarted
+from guard.core.iteration.facts import Status
 
 MOMENT = datetime(2026, 1, 31, 12, 0, 0, tzinfo=UTC)
 _numbers = count(1)

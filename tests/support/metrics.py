@@ -7,9 +7,10 @@ from typing import Any
 
 from guard.core.breaker.events import BreakerClosed, BreakerOpened, TrialClaimed
 from guard.core.check.events import CheckMade
-from guard.core.iteration.events import IterationEnded, IterationStarted, Status
+from guard.core.iteration.events import IterationEnded, IterationStarted
+from guard.core.iteration.facts import Status
 from guard.core.prove.events import ProofMade
-from guard.core.prove.report import ProofResult
+from guard.core.prove.summary import ProofResult
 from guard.core.rescue.events import RescueMade
 from tests.support.events import MOMENT
 

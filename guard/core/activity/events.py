@@ -4,9 +4,8 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from guard.core.agents.events import Incarnation
 from guard.core.agents.whereabouts import BootSeconds as ClockSeconds
-from guard.core.base.fields import BootSeconds, Digest, Id, Instant, Line
+from guard.core.base.fields import BootSeconds, Digest, Id, Incarnation, Instant, Line
 from guard.core.log.events import BaseEvent
 
 ResumeWay = Literal["tmux", "session", "inbox", "command"]

@@ -6,9 +6,8 @@ from pydantic import Field
 
 from guard.core.activity import events
 from guard.core.agents.baseline import baseline_key
-from guard.core.agents.events import Incarnation
 from guard.core.base.fast_models import entry_from
-from guard.core.base.fields import Count, Digest, Frozen, Id, Instant, Line
+from guard.core.base.fields import Count, Digest, Frozen, Id, Incarnation, Instant, Line
 from guard.core.log.view import FieldsFold, ViewDocument, ViewKind
 
 MOST_KEPT = 20

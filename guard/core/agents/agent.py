@@ -4,11 +4,11 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from pydantic import ConfigDict
 
-from guard.core.agents.events import AgentImported, AgentSpawned, AgentStatus, Incarnation
+from guard.core.agents.events import AgentImported, AgentSpawned, AgentStatus
 from guard.core.agents.whereabouts import BootSeconds, Host, Pid, Whereabouts
-from guard.core.base.fields import Count, Frozen, Id, Instant, Line, Percent, Text
+from guard.core.base.fields import Count, Frozen, Id, Incarnation, Instant, Line, Percent, Text
 from guard.core.claims.completion_validation import CompletionValidation
-from guard.core.iteration.events import Status
+from guard.core.iteration.facts import Status
 from guard.core.log.events import IterationNumber
 
 ACTIVE: frozenset[AgentStatus] = frozenset({"deployed", "running", "working", "blocked"})

@@ -1,18 +1,18 @@
 """The state of the repository when an agent was spawned; a claim of completion is measured from it."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from datetime import datetime
 from hashlib import sha256
 from typing import Any, Literal
 
 from pydantic import Field
 
-from guard.core.agents.events import AgentBaselineRecorded, Incarnation
-from guard.core.base.fields import Count, Digest, Id, Instant, Oid
+from guard.core.agents.events import AgentBaselineRecorded
+from guard.core.base.fields import Count, Digest, Id, Incarnation, Instant, Oid
+from guard.core.base.first_use import dataclass
 from guard.core.base.paths import Spelled
 from guard.core.iteration.baseline import EMPTY, Baseline
-from guard.core.iteration.events import DirtyFile
+from guard.core.iteration.facts import DirtyFile
 from guard.core.log.view import FieldsFold, ViewDocument, ViewKind
 
 STANDING = (

@@ -5,17 +5,16 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from guard.core.agents.whereabouts import BootSeconds, Host, Pid
-from guard.core.base.fields import Count, Digest, Id, Instant, Line, Oid, Percent, Text
+from guard.core.base.fields import Count, Digest, Id, Incarnation, Instant, Line, Oid, Percent, Text
 from guard.core.base.paths import Spelled
 from guard.core.claims.completion_validation import CompletionValidation
-from guard.core.iteration.events import DirtyFile
+from guard.core.iteration.facts import DirtyFile
 from guard.core.log.events import BaseEvent
 
 AgentStatus = Literal[
     "deployed", "running", "working", "blocked", "completed", "terminated", "error", "failed"
 ]
 Severity = Literal["info", "low", "medium", "high", "critical"]
-Incarnation = Annotated[int, Field(ge=1, le=2**31)]
 
 
 class _AgentEvent(BaseEvent):

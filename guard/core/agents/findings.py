@@ -4,8 +4,8 @@ from typing import Any, Literal
 
 from pydantic import Field
 
-from guard.core.agents.events import AgentFindingRecorded, Incarnation, Severity
-from guard.core.base.fields import Count, Frozen, Id, Instant, Text
+from guard.core.agents.events import AgentFindingRecorded, Severity
+from guard.core.base.fields import Count, Frozen, Id, Incarnation, Instant, Text
 from guard.core.base.paths import Spelled
 from guard.core.log.view import Fold, ViewDocument, ViewKind
 

@@ -1,11 +1,11 @@
 """Where an agent runs: the machine, its tmux session, its process, each told from others of the same name or number."""
 
-from dataclasses import dataclass
 from typing import Annotated
 
 from pydantic import Field
 
 from guard.core.base.fields import Frozen, Line
+from guard.core.base.first_use import dataclass
 from guard.core.base.host import Host as Host
 
 Pid = Annotated[int, Field(ge=1, le=2**31)]

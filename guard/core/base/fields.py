@@ -50,6 +50,8 @@ Oid = Annotated[str, StringConstraints(pattern=r"^(?:[0-9a-f]{40}|[0-9a-f]{64})$
 """The id of a git object: SHA-1, or SHA-256 in repositories of that format."""
 Seq = Annotated[int, Field(ge=1, le=2**53)]
 Count = Annotated[int, Field(ge=0, le=2**53)]
+Incarnation = Annotated[int, Field(ge=1, le=2**31)]
+"""Which agent of this name it is: an id may be used again."""
 Percent = Annotated[int, Field(ge=0, le=100)]
 Line = Annotated[str, StringConstraints(max_length=512)]
 Text = Annotated[str, StringConstraints(max_length=65536)]

@@ -4,9 +4,11 @@ import json
 import re
 from typing import Any, NoReturn
 
+from guard.core.base.first_use import late_pattern
+
 MOST_DEPTH = 64
-_BRACKETS = re.compile(rb'"(?:[^"\\]++|\\.)*+"?|[\[\]{}]', re.DOTALL)
-_SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")
+_BRACKETS = late_pattern(rb'"(?:[^"\\]++|\\.)*+"?|[\[\]{}]', re.DOTALL)
+_SURROGATE = late_pattern(rb"\\u[dD][89a-fA-F]")
 _STEPS = {b"[": 1, b"{": 1, b"]": -1, b"}": -1}
 
 
@@ -49,7 +51,7 @@ def refuse_constant(name: str) -> NoReturn:
 _DECODER = json.JSONDecoder(object_pairs_hook=_refuse_repeated_keys, parse_constant=refuse_constant)
 MOST_DEPTH_IN_TEXT = 32
 MOST_BRACKETS = 10_000
-_TOKEN = re.compile(
+_TOKEN = late_pattern(
     r'([\[{])|([\]}])|"(?:[^"\\\x00-\x1f]++|\\.)*+"|[\s,:0-9+\-.eEtrufalsn]++|(.)', re.DOTALL
 )
 _PAIRS = {"}": "{", "]": "["}

@@ -3,14 +3,16 @@
 import re
 from collections.abc import Sequence
 
+from guard.core.base.first_use import late_pattern
+
 EVERYWHERE = 1 << 30
 _CODE_INDENT = 4
-_MARKERS = re.compile(r"(?:(?:[-*+]|[0-9]{1,9}[.)])[ \t]++)++(?=[`~])")
-_FENCE = re.compile(r"`{3,}+(?![^`]*`)|~{3,}+")
+_MARKERS = late_pattern(r"(?:(?:[-*+]|[0-9]{1,9}[.)])[ \t]++)++(?=[`~])")
+_FENCE = late_pattern(r"`{3,}+(?![^`]*`)|~{3,}+")
 _TAGS = "blockquote|code|document|example|output|pre|quote|samp|script|style|template|textarea"
-_HTML = re.compile(rf"<(?:!--|({_TAGS})(?=[\s>]|$))", re.IGNORECASE)
-_ANY_FENCE = re.compile(r"(?:`{3,}+|~{3,}+)")
-_MARK = re.compile(rf"```|~~~|<!--|-->|</?(?:{_TAGS})", re.IGNORECASE)
+_HTML = late_pattern(rf"<(?:!--|({_TAGS})(?=[\s>]|$))", re.IGNORECASE)
+_ANY_FENCE = late_pattern(r"(?:`{3,}+|~{3,}+)")
+_MARK = late_pattern(rf"```|~~~|<!--|-->|</?(?:{_TAGS})", re.IGNORECASE)
 
 
 def marked_lines(text: str, end: int, most: int) -> list[str] | None:

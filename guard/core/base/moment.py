@@ -1,9 +1,10 @@
 """The present moment on two clocks, and the fields that the events of one decision share."""
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime
 
 from guard.core.base.fields import BootSeconds, Frozen, Instant, Line
+from guard.core.base.first_use import dataclass
 
 
 class Reading(Frozen):
@@ -14,7 +15,7 @@ class Reading(Frozen):
     boot_id: Line | None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Moment:
     """The present moment on both clocks; without a boot id only the wall clock counts."""
 
@@ -23,7 +24,7 @@ class Moment:
     boot_id: str | None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Stamp:
     """The fields that the events of one decision share, besides their time."""
 

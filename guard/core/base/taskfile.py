@@ -2,22 +2,23 @@
 
 import re
 from bisect import bisect_right
-from dataclasses import dataclass
+
+from guard.core.base.first_use import dataclass, late_pattern
 
 _MOST_DEPTH = 100
 _TAB = 4
 _CODE_INDENT = 4
-_MARKER = re.compile(r"(?:[-*+]|([0-9]{1,9})[.)])(?=[ \t]|$)")
-_BOX = re.compile(r"\[([ \txX])\][ \t]+(?=\S)")
-_FENCE = re.compile(r"`{3,}+(?![^`]*`)|~{3,}+")
-_HTML = re.compile(r"<(?:!--|(?:pre|script|style|textarea)(?=[\s>]|$))", re.IGNORECASE)
-_COMMENT_END = re.compile("-->")
-_HTML_END = re.compile(r"</(?:pre|script|style|textarea)>", re.IGNORECASE)
-_HEADING = re.compile(r"(#{1,6})(?=[ \t]|$)")
-_OPTIONAL = re.compile(r"(?<![^\W_])(?<!-)(?<!not )optional(?![^\W_])", re.IGNORECASE)
+_MARKER = late_pattern(r"(?:[-*+]|([0-9]{1,9})[.)])(?=[ \t]|$)")
+_BOX = late_pattern(r"\[([ \txX])\][ \t]+(?=\S)")
+_FENCE = late_pattern(r"`{3,}+(?![^`]*`)|~{3,}+")
+_HTML = late_pattern(r"<(?:!--|(?:pre|script|style|textarea)(?=[\s>]|$))", re.IGNORECASE)
+_COMMENT_END = late_pattern("-->")
+_HTML_END = late_pattern(r"</(?:pre|script|style|textarea)>", re.IGNORECASE)
+_HEADING = late_pattern(r"(#{1,6})(?=[ \t]|$)")
+_OPTIONAL = late_pattern(r"(?<![^\W_])(?<!-)(?<!not )optional(?![^\W_])", re.IGNORECASE)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Box:
     """One task list item."""
 
@@ -32,7 +33,7 @@ class Box:
     """The line of the box around this one."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class _Verbatim:
     """Lines without markup (a fence or raw HTML), up to their end or to the end of their list item."""
 

@@ -3,12 +3,14 @@
 import json
 import re
 
+from guard.core.base.first_use import late_pattern
+
 _CONTROL = "\\x00-\\x1f\\x7f-\\x9f"
 _INVISIBLE = "\\u00ad\\u061c\\u180e\\u200b-\\u200f\\u2028-\\u202e\\u2060-\\u206f\\ufeff\\U000e0000-\\U000e0fff"
-_HARMFUL = re.compile(f"[{_CONTROL}{_INVISIBLE}\\ud800-\\udfff]")
-_HARMFUL_IN_JSON = re.compile(f"[\\x7f-\\x9f{_INVISIBLE}]")
+_HARMFUL = late_pattern(f"[{_CONTROL}{_INVISIBLE}\\ud800-\\udfff]")
+_HARMFUL_IN_JSON = late_pattern(f"[\\x7f-\\x9f{_INVISIBLE}]")
 ID_PATTERN = r"^[A-Za-z0-9][A-Za-z0-9_-]{0,127}$"
-_ID = re.compile(ID_PATTERN)
+_ID = late_pattern(ID_PATTERN)
 RESERVED_IDS = frozenset({"registry"})
 """Names of guard's own entries in a workspace that an id could equal, because they have no dot."""
 

@@ -1,16 +1,16 @@
 """Decide whether an iteration may begin, and claim the trial that an open breaker allows."""
 
-from dataclasses import dataclass
 from datetime import datetime
 
+from guard.core.base.first_use import dataclass
 from guard.core.base.moment import Moment, elapsed_seconds
 from guard.core.breaker.events import CooldownRestarted, TrialClaimed
 from guard.core.breaker.settings import BreakerSettings
 from guard.core.breaker.state import Breaker, BreakerCase, Trial, add_seconds
-from guard.core.iteration.events import Process
+from guard.core.iteration.facts import Process
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class BreakerPermission:
     """Whether an iteration may begin, and why; a trial has to be claimed first."""
 

@@ -7,7 +7,7 @@ are events of their own, and the second says by which figures.
 from typing import Literal
 
 from guard.core.base.fields import BootSeconds, Id, Line
-from guard.core.iteration.events import Process, Seconds, Status
+from guard.core.iteration.facts import Process, Seconds, Status
 from guard.core.log.events import BaseEvent
 
 

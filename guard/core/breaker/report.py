@@ -6,7 +6,7 @@ from pydantic import Field
 
 from guard.core.base.fields import Count, Instant, Line, Report
 from guard.core.breaker.state import BreakerState, Happening, Trial
-from guard.core.iteration.events import Seconds
+from guard.core.iteration.facts import Seconds
 
 
 class BreakerReport(Report):

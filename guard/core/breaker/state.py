@@ -4,13 +4,13 @@ What an iteration does to the counts stands here once, in `tally`: the fold appl
 """
 
 from collections import deque
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any, Literal, NamedTuple, TypedDict, assert_never, get_args
 
 from pydantic import Field
 
 from guard.core.base.fields import Count, Frozen, Id, Instant, Line
+from guard.core.base.first_use import dataclass
 from guard.core.base.moment import Moment, Reading, Stamp
 from guard.core.breaker.events import (
     BreakerClosed,
@@ -22,7 +22,7 @@ from guard.core.breaker.events import (
     TrialReturned,
 )
 from guard.core.breaker.settings import BreakerSettings
-from guard.core.iteration.events import Process, Seconds, Status
+from guard.core.iteration.facts import Process, Seconds, Status
 from guard.core.log.events import IterationNumber
 from guard.core.log.view import Fold, WorktreeView, worktree_view
 
@@ -255,7 +255,7 @@ class TimedEventFields(EventFields):
     boot_id: str | None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class BreakerCase:
     """A breaker and its limits, with the moment of a decision about it and the stamp of the events that follow."""
 

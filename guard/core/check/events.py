@@ -5,8 +5,9 @@ from typing import Any, Literal
 from guard.core.base.fields import Count, Frozen, Instant, Line, Oid, Text
 from guard.core.base.paths import Spelled
 from guard.core.cost.usage import Usage
-from guard.core.iteration.events import DirtyFile, IterationEventBase, Seconds, Status
-from guard.core.prove.report import ProofSummary
+from guard.core.iteration.events import IterationEventBase
+from guard.core.iteration.facts import DirtyFile, Seconds, Status
+from guard.core.prove.summary import ProofSummary
 from guard.core.snapshots.snapshot import HeldBack
 
 MOST_LOOKS = 32

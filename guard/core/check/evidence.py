@@ -10,7 +10,7 @@ from pydantic import Field
 
 from guard.core.base.fields import Count, Frozen, Instant, Line
 from guard.core.classify import Classification
-from guard.core.iteration.events import Process, Seconds
+from guard.core.iteration.facts import Process, Seconds
 from guard.core.probe.answer import ProbeResult
 from guard.core.snapshots.snapshot import Rescue
 from guard.core.tool_calls.agent_loop import LoopFound

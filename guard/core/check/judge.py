@@ -6,11 +6,12 @@ step, and asks again.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime
 from math import inf
 from typing import Literal
 
+from guard.core.base.first_use import dataclass
 from guard.core.base.text import fit_line, plural
 from guard.core.check.evidence import Evidence, Living, Policy
 from guard.core.check.holders import (
@@ -22,9 +23,9 @@ from guard.core.check.holders import (
     may_go_on,
 )
 from guard.core.classify import Classification, status_of
-from guard.core.iteration.events import Status
+from guard.core.iteration.facts import Status
 from guard.core.probe.answer import ProbeResult
-from guard.core.prove.report import ProofSummary
+from guard.core.prove.summary import ProofSummary
 from guard.core.snapshots.snapshot import Rescue
 
 Action = Literal["probe", "wait", "rescue"]
@@ -32,7 +33,7 @@ Action = Literal["probe", "wait", "rescue"]
 _SETTLED_BY_RESCUE = ("uncommitted", "no_commits", "no_answer", "crashed", "rescue_refused")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Verdict:
     """What became of the iteration, and why."""
 
@@ -42,7 +43,7 @@ class Verdict:
     retry_at: datetime | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Step:
     """What to do before looking again."""
 
@@ -60,7 +61,7 @@ _PASSING = ("timeout", "overloaded", "crashed")
 """Failures of a probe that may be over when it is asked again."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Ruling:
     """A decision and the rules that were asked on the way to it; the last one decided."""
 

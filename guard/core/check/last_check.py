@@ -8,7 +8,7 @@ from guard.core.base.fields import Count, Frozen, Id, Instant, Line
 from guard.core.base.paths import Spelled
 from guard.core.check.events import CheckMade
 from guard.core.cost.usage import SessionUsage, Usage
-from guard.core.iteration.events import GOES_ON, DirtyFile, Seconds, Status
+from guard.core.iteration.facts import GOES_ON, DirtyFile, Seconds, Status
 from guard.core.log.events import IterationNumber
 from guard.core.log.view import FieldsFold, WorktreeView, worktree_view
 

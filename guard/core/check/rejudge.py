@@ -12,7 +12,7 @@ from guard.core.base.json_text import loads
 from guard.core.check.events import CheckMade
 from guard.core.check.evidence import Evidence, Policy
 from guard.core.check.judge import Ruling, Verdict, hold_against_proof, judge, settle
-from guard.core.iteration.events import Seconds, Status
+from guard.core.iteration.facts import Seconds, Status
 
 M = TypeVar("M", bound=Frozen)
 

@@ -1,12 +1,12 @@
 """The result of a completion check, and the document that scripts read."""
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from typing import Literal
 
 from pydantic import Field
 
 from guard.core.base.fields import Count, Frozen, Instant, Line, Report
+from guard.core.base.first_use import dataclass
 from guard.core.base.text import plural
 from guard.core.breaker.state import Breaker
 from guard.core.check.events import CommittedSecret
@@ -16,8 +16,9 @@ from guard.core.check.warnings import list_warnings
 from guard.core.classify import Classification
 from guard.core.cost.usage import UNKNOWN, Usage
 from guard.core.iteration.baseline import EMPTY, Baseline
-from guard.core.iteration.events import DirtyFile, Seconds, Status
-from guard.core.prove.report import Assurance, Proof, assurance_of
+from guard.core.iteration.facts import DirtyFile, Seconds, Status
+from guard.core.prove.report import Proof
+from guard.core.prove.summary import Assurance, assurance_of
 from guard.core.snapshots.snapshot import HeldBack, Rescue, Snapshot
 from guard.core.work.count import Work
 from guard.core.work.leftovers import Uncommitted

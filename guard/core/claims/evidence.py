@@ -2,10 +2,11 @@
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from datetime import datetime, timedelta
 from typing import Literal
 
+from guard.core.base.first_use import dataclass, late_pattern
 from guard.core.base.text import escape, shorten
 from guard.core.claims.substance import Substance
 from guard.core.prove.proofs import ProofEntry
@@ -13,7 +14,7 @@ from guard.core.tool_calls.read import ToolCall
 from guard.core.tool_calls.test_runs import runs_that_count
 
 _LONGEST_COMMAND = 400
-_ABOUT_BLANKS = re.compile(
+_ABOUT_BLANKS = late_pattern(
     r"\b(?:re)?format|\bwhite-?space|\bindent|\bblank|\bstyle|\blint|\bprettier|\bline (?:ends|endings|breaks)|\btabs?\b",
     re.IGNORECASE,
 )

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from posixpath import basename
 from typing import NamedTuple
 
+from guard.core.base.first_use import late_pattern
 from guard.core.prove.file_roles import PARTLY_STEERING, FileRoles
 from guard.core.prove.project_tables import steering_part
 from guard.core.tool_calls.read import ToolCall
@@ -16,17 +17,17 @@ from guard.core.tool_calls.test_runs import find_run
 _ROLES = FileRoles(command="make just task rake")
 _COMMAND_FILES = ("make", ".mk", "just", "rakefile", "taskfile", ".yml", ".yaml", "jenkinsfile")
 """Files of commands: only what is said of tests in them steers tests."""
-_LEAVES_OUT = re.compile(
+_LEAVES_OUT = late_pattern(
     r"--ignore(?:-glob)?\b(?!-)|--deselect\b|(?<![\w-])(?<!make )-k(?=[\"',\s=]*\w)|(?<![\w-])-m[\"',\s=]+not\b"
     r"|--collect-only\b|--co\b(?!-)|--passWithNoTests|passWithNoTests\W+true|[tT]estPathIgnorePatterns|collect_ignore"
     r"|pytest_ignore_collect|add_marker\(.*(?:skip|xfail)|items\.clear\(|items\[:\]\s*=|exitstatus\s*=(?!=)|_exit\(0\)"
     r"|outcome\s*=\s*[\"']passed|success_codes|ignore_(?:outcome|errors)\s*=\s*true|suppress-no-test-exit-code"
     r"|(?:continue-on-error|allow_failure|ignore_error): *true|\bif: *(?:false|\$\{\{ *false)"
 )
-_PREFIX = re.compile(
+_PREFIX = late_pattern(
     r"^(?:\s|@|\+|- (?=\S)|(?:- )?(?:run|cmd|script):\s*(?:[|>]-?)?|commands\s*=|[\"'](?=\S))+"
 )
-_IDLE = re.compile(r"(?:true|:|exit 0|echo\b.*|printf\b.*)?")
+_IDLE = late_pattern(r"(?:true|:|exit 0|echo\b.*|printf\b.*)?")
 
 
 class RunnerSettings(NamedTuple):

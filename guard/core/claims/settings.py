@@ -1,17 +1,16 @@
 """The settings for claims of completion, and what they require of each type of agent."""
 
-import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Annotated
 
 from pydantic import AfterValidator, Field
 
 from guard.core.base.fields import USERS, Section
+from guard.core.base.first_use import dataclass, late_pattern
 
 _NEED = r"(files|findings|tests)=[0-9]{1,3}"
 REQUIREMENTS_PATTERN = rf"^( *[A-Za-z0-9][A-Za-z0-9_-]*: *{_NEED}( +{_NEED})* *(;|$))* *$"
-_PATTERN = re.compile(REQUIREMENTS_PATTERN)
+_PATTERN = late_pattern(REQUIREMENTS_PATTERN)
 
 
 @dataclass(frozen=True)

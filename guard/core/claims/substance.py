@@ -7,25 +7,26 @@ from collections.abc import Iterable, Iterator
 from itertools import takewhile
 from typing import NamedTuple
 
+from guard.core.base.first_use import late_pattern
 from guard.core.claims.runner_settings import RunnerSettings, find_steering
 
 _MOST_PARSED = 200_000
 _INDENTED = (".py", ".pyi", ".yaml", ".yml", ".mk", ".sass", ".pug", ".haml", ".coffee", "makefile")
 """In these files the blanks at the beginning of a line have a meaning."""
-_TEST_FILE = re.compile(
+_TEST_FILE = late_pattern(
     r"(?:^|/)(?:tests?|__tests__|specs?|testing)/|(?:^|/)tests?[._-][^/]*$|[._-](?:tests?|specs?)\.\w+$"
     r"|[a-z]Tests?\.\w+$|\.rs$",
     re.IGNORECASE,
 )
 _SET_ASIDE = (".bak", ".old", ".orig", ".disabled", ".off", ".skip", ".txt", ".md")
 """A test file with such an ending is run no more."""
-_TESTS = re.compile(
+_TESTS = late_pattern(
     r"^\s*(?:(?:async )?def test\w*|(?:it|test|specify)(?:\.each\b.*?)?\s*\(|it ['\"]"
     r"|func [Tt]est\w*\(|test ['\"]|TEST(?:_[FP])?\("
     r"|(?:public )?function test\w*\(|#\[(?:\w+::)?test\]|@(?:Parameterized)?Test\b|\[(?:Fact|Theory|Test)\b)",
     re.MULTILINE,
 )
-_SKIPS = re.compile(
+_SKIPS = late_pattern(
     r"@(?:pytest\.mark\.|unittest\.)?(?:skip\w*|xfail|expectedFailure)\b|pytest\.(?:skip|xfail|importorskip)\(|pytestmark\b.*skip"
     r"|\.skipTest\(|SkipTest\(|\b(?:it|test|describe)\.(?:skip|todo|only|fixme|fails)\w*"
     r"|^\s*x(?:it|test|describe)\b"
@@ -34,12 +35,12 @@ _SKIPS = re.compile(
     r"|@(?:module)?tag :?skip|\bskip: true|DISABLED_",
     re.MULTILINE,
 )
-_CASES = re.compile(r"\bparametrize\b|\.each\b|\bParameterizedTest\b|\bsubTest\(")
-_FUNCTIONS = re.compile(
+_CASES = late_pattern(r"\bparametrize\b|\.each\b|\bParameterizedTest\b|\bsubTest\(")
+_FUNCTIONS = late_pattern(
     r"\b(?:function|func|fn|fun)\b\s*\w*|=>\s*\{|^\s*(?:public|private|protected|static)[^=;\n]*\(",
     re.MULTILINE,
 )
-_STUBS = re.compile(
+_STUBS = late_pattern(
     r"(?:todo|unimplemented)!\(|throw new \w+\(\s*[\"'`][^\"'`]*not (?:yet )?implemented|NotImplementedException"
     r"|UnsupportedOperationException\(|panic\(\s*\"(?:not (?:yet )?implemented|todo)|\bTODO\("
     r"|\{\s*//[^\n]*\b(?:todo|fixme|implement|placeholder|stub)\b[^\n]*\s*return\b[^(;{}\n]{0,20}(?:\{\})?;?\s*\}"
@@ -47,8 +48,8 @@ _STUBS = re.compile(
     re.IGNORECASE,
 )
 
-_LEFT_TO_DO = re.compile(r"#.*\b(?:todo|fixme|implement|placeholder|stub)\b", re.IGNORECASE)
-_UNWRITTEN = re.compile(r"\bnot (?:yet )?implemented|\bunimplemented|\Atodo\b", re.IGNORECASE)
+_LEFT_TO_DO = late_pattern(r"#.*\b(?:todo|fixme|implement|placeholder|stub)\b", re.IGNORECASE)
+_UNWRITTEN = late_pattern(r"\bnot (?:yet )?implemented|\bunimplemented|\Atodo\b", re.IGNORECASE)
 
 
 class TextChange(NamedTuple):

@@ -7,7 +7,7 @@ from pydantic import Field
 from guard.core.base.fields import Count, Frozen, Instant, Line, Report
 from guard.core.base.text import escape, fit_line
 from guard.core.cost.usage import Dollars, SessionUsage
-from guard.core.iteration.events import Status
+from guard.core.iteration.facts import Status
 from guard.core.tool_calls.agent_loop import LoopFound
 
 Outcome = Literal[

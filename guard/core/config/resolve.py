@@ -6,9 +6,10 @@ Where the user trusts what these files hold in a commit, that content is a sourc
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, Any
 
+from guard.core.base.first_use import dataclass
 from guard.core.config.settings import TABLES, TOP, Settings, load_table
 
 if TYPE_CHECKING:

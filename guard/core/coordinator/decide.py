@@ -1,10 +1,10 @@
 """Decide on any request; also on requests about the plan, failure patterns, the session and rollbacks."""
 
-from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
 from typing import Any
 
+from guard.core.base.first_use import dataclass
 from guard.core.base.text import shorten
 from guard.core.coordinator import (
     decide_agents,

@@ -1,9 +1,9 @@
 """Decide who may work on a task, when it may be audited, and what follows from a verdict."""
 
 from collections.abc import Collection, Iterator
-from dataclasses import dataclass
 from functools import partial
 
+from guard.core.base.first_use import dataclass
 from guard.core.base.text import plural
 from guard.core.coordinator import task_events
 from guard.core.coordinator.agent_events import AgentDispatched

@@ -4,8 +4,17 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from guard.core.agents.events import Incarnation
-from guard.core.base.fields import BootSeconds, Count, Frozen, Id, Instant, Line, Oid, Text
+from guard.core.base.fields import (
+    BootSeconds,
+    Count,
+    Frozen,
+    Id,
+    Incarnation,
+    Instant,
+    Line,
+    Oid,
+    Text,
+)
 from guard.core.base.paths import Spelled
 from guard.core.coordinator.event_base import AgentType, Confidence, Seconds
 from guard.core.coordinator.landing_events import LandingCommit, LandingMode, LandingRefusalReason

@@ -4,8 +4,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from guard.core.agents.events import Incarnation
-from guard.core.base.fields import BootSeconds, Id, Instant, Line
+from guard.core.base.fields import BootSeconds, Id, Incarnation, Instant, Line
 from guard.core.log.events import BaseEvent
 
 AgentType = Literal["developer", "auditor", "business_analyst", "remediation", "health_auditor"]

@@ -1,17 +1,17 @@
 """Turn what the registries, and a verdict on an iteration, tell of an agent into a request."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
 
 from guard.core.agents.agent import ACTIVE, Agent
+from guard.core.base.first_use import dataclass
 from guard.core.base.text import fit_line, shorten
 from guard.core.coordinator import decide_agents, decide_support, decide_tasks
 from guard.core.coordinator.entries import ActiveAgent, SupportRun
 from guard.core.coordinator.requests import Request
 from guard.core.coordinator.state import Coordinator
-from guard.core.iteration.events import Status
+from guard.core.iteration.facts import Status
 
 INFRASTRUCTURE = "infrastructure"
 """The registries list agents that repair or audit the infrastructure under this task id."""

@@ -1,7 +1,7 @@
 """Requests to the coordinator: the kinds of request, the terms of a decision, and the refusal."""
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from datetime import datetime, timedelta
 from functools import cached_property
 from hashlib import sha256
@@ -12,6 +12,7 @@ from pydantic import create_model
 from pydantic.fields import FieldInfo
 
 from guard.core.base.fields import Frozen
+from guard.core.base.first_use import dataclass
 from guard.core.coordinator.event_base import PlanEvent
 from guard.core.coordinator.settings import CoordinatorSettings
 from guard.core.coordinator.state import Coordinator

@@ -22,7 +22,7 @@ from guard.core.coordinator.tick import not_landed
 from guard.core.cost.budget import BudgetEnd, BudgetReport
 from guard.core.cost.text import usage_line
 from guard.core.cost.usage import Dollars, Usage
-from guard.core.iteration.events import Seconds
+from guard.core.iteration.facts import Seconds
 from guard.core.landing.report import TaskLanding
 
 PlanRunEnd = Literal[

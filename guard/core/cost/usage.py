@@ -105,7 +105,7 @@ class Usage(Frozen):
         return None if self.input_tokens is None else sum(each or 0 for each in known)
 
 
-UNKNOWN = Usage()
+UNKNOWN = Usage.model_construct()
 
 
 def measure_usage(

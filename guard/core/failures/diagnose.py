@@ -2,6 +2,8 @@
 
 import re
 
+from guard.core.base.first_use import late_pattern
+
 MOST_CHARACTERS = 64 * 1024
 OTHER = "other"
 
@@ -9,7 +11,7 @@ OTHER = "other"
 def _any_of(*patterns: str) -> re.Pattern[str]:
     # In any case; `^` is the beginning of a line.
     joined = "|".join(f"(?:{pattern})" for pattern in patterns)
-    return re.compile(joined, re.IGNORECASE | re.MULTILINE)
+    return late_pattern(joined, re.IGNORECASE | re.MULTILINE)
 
 
 def _tail(details: str) -> str:

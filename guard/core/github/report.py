@@ -6,7 +6,7 @@ from pydantic import Field
 
 from guard.core.base.fields import Count, Frozen, Line, Oid, Report
 from guard.core.check.report import BreakerLine, CheckReport
-from guard.core.iteration.events import Status
+from guard.core.iteration.facts import Status
 from guard.core.iteration.report import BaselineReport
 
 Mode = Literal["run", "baseline", "check"]

@@ -4,6 +4,7 @@ A module is imported when guard first meets one of its events, so that a command
 add an event type, write its class in its room's events module and name its tag here; a test holds this table against the code.
 """
 
+import sys
 from collections.abc import Iterator
 from functools import cache
 from importlib import import_module
@@ -133,6 +134,17 @@ def view_kinds() -> "Iterator[ViewKind[Any, Any]]":
     """Yield every kind of view; a room is loaded when its turn comes."""
     for place in dict.fromkeys(place for module in EVENT_MODULES for place in module.views):
         yield _view_kind(place)
+
+
+def kind_at(path: str) -> "ViewKind[Any, Any]":
+    """Return the kind of the view that lies at this path; rooms that are loaded already are asked first."""
+    places = dict.fromkeys(place for module in EVENT_MODULES for place in module.views)
+    kinds = map(_view_kind, sorted(places, key=lambda place: not _is_loaded(place)))
+    return next(kind for kind in kinds if kind.key_in(path) is not None)
+
+
+def _is_loaded(place: str) -> bool:
+    return place.partition(":")[0] in sys.modules
 
 
 def views_of(event: type[BaseEvent]) -> "tuple[ViewKind[Any, Any], ...]":

@@ -5,22 +5,21 @@ the log, so a view that nothing touches never has to be written again, and a reb
 a hash over the bytes before it: damage is told from a view that merely lags.
 """
 
-import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass
 from hashlib import sha256
 from typing import Any, ClassVar, Generic, TypeVar
 
 from pydantic import Field
 
 from guard.core.base.fields import Count, Digest, Frozen, Id, Seq, parse_document
+from guard.core.base.first_use import dataclass, late_pattern
 from guard.core.log.adoption import ADOPTED
 from guard.core.log.events import BaseEvent, SegmentNumber
 from guard.core.log.record import NO_HASH, START, Position
 
 _SEAL_KEY = b',\n  "hash": "'
-_SCHEMA_LINE = re.compile(rb'\{\s*"schema": "(?P<kind>guard/[a-z-]+)/(?P<version>[0-9]{1,6})"')
+_SCHEMA_LINE = late_pattern(rb'\{\s*"schema": "(?P<kind>guard/[a-z-]+)/(?P<version>[0-9]{1,6})"')
 _SEAL = len(_SEAL_KEY) + 64 + len(b'"\n}\n')
 
 

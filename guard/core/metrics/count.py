@@ -13,12 +13,13 @@ from typing import get_args
 from guard.core.breaker.events import BreakerClosed, BreakerOpened, TrialClaimed
 from guard.core.breaker.record import CAUSES
 from guard.core.check.events import CheckMade
-from guard.core.iteration.events import IterationEnded, IterationStarted, RunStarted, Status
+from guard.core.iteration.events import IterationEnded, IterationStarted, RunStarted
+from guard.core.iteration.facts import Status
 from guard.core.log.events import BaseEvent
 from guard.core.metrics.groups import Grouping, UsageGroups
 from guard.core.metrics.report import MetricsReport, MetricTarget
 from guard.core.prove.events import ProofMade
-from guard.core.prove.report import ProofResult
+from guard.core.prove.summary import ProofResult
 from guard.core.rescue.events import RescueMade
 
 FALSE_ABORTS_BELOW = 0.05

@@ -8,9 +8,9 @@ from pydantic import Field
 from guard.core.base.fields import Count, Frozen, Instant, Line, Report
 from guard.core.base.text import escape
 from guard.core.cost.usage import Usage
-from guard.core.iteration.events import Status
+from guard.core.iteration.facts import Status
 from guard.core.metrics.groups import Grouping, UsageGroup
-from guard.core.prove.report import ProofResult
+from guard.core.prove.summary import ProofResult
 
 Share = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
 Amount = Annotated[float, Field(ge=0, allow_inf_nan=False)]

@@ -1,11 +1,10 @@
 """Tick or clear the box of one task in the plan's text, and change nothing else in it."""
 
-import re
-
+from guard.core.base.first_use import late_pattern
 from guard.core.plan.from_markdown import task_lines
 
-_BOX = re.compile(r"^(\s*(?:>\s*)*(?:(?:[-*+]|\d{1,9}[.)])\s+)*\[)([ \txX])(\])")
-_LINE = re.compile(r"[^\r\n]*(?:\r\n|\r|\n|\Z)")
+_BOX = late_pattern(r"^(\s*(?:>\s*)*(?:(?:[-*+]|\d{1,9}[.)])\s+)*\[)([ \txX])(\])")
+_LINE = late_pattern(r"[^\r\n]*(?:\r\n|\r|\n|\Z)")
 
 
 def tick_task(data: bytes, name: str) -> bytes:

@@ -5,13 +5,14 @@ from collections.abc import Iterator, Mapping
 from json import JSONDecodeError
 from typing import Any
 
+from guard.core.base.first_use import late_pattern
 from guard.core.base.json_text import loads
 from guard.core.plan.drafts import MOST_NAME, PlanDraft, SupportDraft, TaskDraft, quote_name
 from guard.core.plan.model import SupportingAgent
 from guard.core.plan.task_ids import make_id, normalize_name
 
-_TOKEN = re.compile(r'"(?:[^"\\]++|\\.)*+"?|[\[\]{},]', re.DOTALL)
-_SPACE = re.compile(r"[ \t\r\n]*+")
+_TOKEN = late_pattern(r'"(?:[^"\\]++|\\.)*+"?|[\[\]{},]', re.DOTALL)
+_SPACE = late_pattern(r"[ \t\r\n]*+")
 _ROOT = ("tasks", "supporting_agents")
 _TASK = ("id", "title", "depends", "priority", "ticked", "touches", "tests")
 _NO_FIELD = ("created_at",)

@@ -3,15 +3,16 @@
 import re
 from collections.abc import Iterator
 
+from guard.core.base.first_use import late_pattern
 from guard.core.base.markdown import plain_lines
 from guard.core.base.taskfile import Box, boxes
 from guard.core.base.text import utf8_text
 from guard.core.plan.drafts import MOST_NAME, PlanDraft, SupportDraft, TaskDraft, quote_name
 from guard.core.plan.task_ids import make_id, normalize_name
 
-_HEADING = re.compile(r" {0,3}(#{1,6})[ \t]+(.*)")
+_HEADING = late_pattern(r" {0,3}(#{1,6})[ \t]+(.*)")
 _TITLE = "supporting agents"
-_ITEM = re.compile(r"([ \t]*)[-*+][ \t]+(.*)")
+_ITEM = late_pattern(r"([ \t]*)[-*+][ \t]+(.*)")
 _FIELDS = {
     "type": "agent_type",
     "domain": "domain",
@@ -22,13 +23,13 @@ _FIELDS = {
     "prompt": "creation_prompt",
 }
 _LISTS = ("capabilities", "applicable_tasks", "keyword_triggers", "request_types")
-_COLON = re.compile(r":(?=[ \t]|$)")
-_NUMBER = re.compile(r"((?:[A-Za-z]{1,8}-?)?[0-9]{1,9}(?:\.[0-9]{1,9}){0,9})\.?+[ \t]")
+_COLON = late_pattern(r":(?=[ \t]|$)")
+_NUMBER = late_pattern(r"((?:[A-Za-z]{1,8}-?)?[0-9]{1,9}(?:\.[0-9]{1,9}){0,9})\.?+[ \t]")
 _KEYS = ("depends", "priority", "touches", "tests")
-_DETAILS = re.compile(
+_DETAILS = late_pattern(
     r"\([ \t]*(?=(?:depends|priority|touches)[ \t]*:|tests[ \t]*:[ \t]*may[ \t])", re.IGNORECASE
 )
-_PRIORITY = re.compile(r"[+-]?[0-9]{1,7}")
+_PRIORITY = late_pattern(r"[+-]?[0-9]{1,7}")
 
 
 def read_markdown(text: str) -> PlanDraft:

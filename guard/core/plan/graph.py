@@ -3,6 +3,7 @@
 import re
 from collections.abc import Mapping
 
+from guard.core.base.first_use import late_pattern
 from guard.core.base.text import escape
 from guard.core.plan.model import Plan, PlanTask
 
@@ -16,8 +17,8 @@ _COLOURS = {
     "blocked": "#eeeeee",
 }
 # Titles come from outside: a character that could end a label, begin another statement or act as markup becomes a code.
-_MERMAID_UNSAFE = re.compile(r"[^\w .,:/+()?!=-]|_|--+|\.\.+|==+")
-_SPACE = re.compile(r"\s+")
+_MERMAID_UNSAFE = late_pattern(r"[^\w .,:/+()?!=-]|_|--+|\.\.+|==+")
+_SPACE = late_pattern(r"\s+")
 
 
 def mermaid(plan: Plan, marks: Mapping[str, str]) -> str:

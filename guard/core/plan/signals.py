@@ -3,17 +3,18 @@
 import re
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Literal
 
+from guard.core.base.first_use import dataclass, late_pattern
 from guard.core.base.markdown import EVERYWHERE, marked_lines, plain_lines
 
 Confidence = Literal["HIGH", "MEDIUM", "LOW"]
 _MOST_VALUES = 100
 _MOST_VALUE = 4096
-_NAME = re.compile(r"([A-Za-z][A-Za-z ]{0,40}):(?:[ \t]+(.*))?")
-_ITEM = re.compile(r"[ \t]{0,3}(?:[-*+]|[0-9]{1,9}[.)])[ \t]+(.*)")
-_LISTED = re.compile(r"[ \t]*,[ \t]*")
+_NAME = late_pattern(r"([A-Za-z][A-Za-z ]{0,40}):(?:[ \t]+(.*))?")
+_ITEM = late_pattern(r"[ \t]{0,3}(?:[-*+]|[0-9]{1,9}[.)])[ \t]+(.*)")
+_LISTED = late_pattern(r"[ \t]*,[ \t]*")
 _TASK = {"task": "task", "task id": "task"}
 _WHY = {"reason": "text", "summary": "text", "evidence": "text", "issue": "text", "issues": "text"}
 _FILES = {"files": "file", "files affected": "file", "files modified": "file"}
@@ -83,12 +84,12 @@ _NAMES_TASK = (
     "rollback_required",
 )
 _BEGIN = "|".join(re.escape(words) for words in _KINDS)
-_SIGNAL = re.compile(rf"({_BEGIN})(?:(?::| -)(?:[ \t]+(.*))?)?")
-_ANY = re.compile(rf"^(?:{_BEGIN})", re.MULTILINE)
-_SPAN = re.compile(r"`++|<!--|-->")
+_SIGNAL = late_pattern(rf"({_BEGIN})(?:(?::| -)(?:[ \t]+(.*))?)?")
+_ANY = late_pattern(rf"^(?:{_BEGIN})", re.MULTILINE)
+_SPAN = late_pattern(r"`++|<!--|-->")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class AgentSignal:
     """One signal; fields that its kind does not have stay empty."""
 
@@ -107,7 +108,7 @@ class AgentSignal:
     commit: str = ""
 
 
-@dataclass(slots=True)
+@dataclass
 class SignalFields:
     values: dict[str, list[str]] = field(default_factory=dict)
 

@@ -1,11 +1,11 @@
 """Turn the name of a task into an id that is safe in a path and in a ref name."""
 
-import re
 from hashlib import sha256
 
+from guard.core.base.first_use import late_pattern
 from guard.core.base.text import is_id
 
-_OTHER = re.compile(r"[^A-Za-z0-9_-]+")
+_OTHER = late_pattern(r"[^A-Za-z0-9_-]+")
 _MOST = 100
 _DIGEST = 10
 

@@ -9,9 +9,10 @@ from pydantic import Field
 
 from guard.core.base.fields import Count, Frozen, Id, Line, Oid, Report, Text
 from guard.core.base.text import escape, fit_line, plural
-from guard.core.iteration.events import Seconds
-from guard.core.prove.report import MOST_NAMES, Names, Proof, ProofResult
+from guard.core.iteration.facts import Seconds
+from guard.core.prove.report import MOST_NAMES, Names, Proof
 from guard.core.prove.settings import ProveSettings
+from guard.core.prove.summary import ProofResult
 
 Ended = Literal["complete", "history", "max_time", "interrupted"]
 _MOST_SHOWN, _MOST_TAIL = 10, 5

@@ -5,10 +5,11 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from guard.core.base.fields import Count, Digest, Frozen, Id, Line, Oid
-from guard.core.iteration.events import Seconds
+from guard.core.iteration.facts import Seconds
 from guard.core.log.events import BaseEvent
 from guard.core.prove.outcome import CellName
-from guard.core.prove.report import Cell, ProofResult, TestName
+from guard.core.prove.report import Cell, TestName
+from guard.core.prove.summary import ProofResult
 
 MOST_NAMED = 50
 _Some = Annotated[tuple[TestName, ...], Field(max_length=MOST_NAMED)]

@@ -2,14 +2,15 @@
 
 import re
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from posixpath import basename, splitext
 from typing import Literal
 
+from guard.core.base.first_use import dataclass, late_pattern
+
 Role = Literal["test", "steering", "code"]
 
-_TEST_FOLDER = re.compile(
+_TEST_FOLDER = late_pattern(
     r"(?:.+[-_.])?tests?(?:[-_.].+)?|__(?:tests|snapshots|mocks|fixtures)__|spec|testdata|goldens?|cassettes|e2e"
 )
 CODE_ENDS = frozenset(
@@ -150,7 +151,7 @@ _DEPENDENCY_FILES = (
     "pom.xml",
     "build.gradle*",
 )
-_WORD = re.compile(r"[^\s'\"`;&|()<>=,:]+")
+_WORD = late_pattern(r"[^\s'\"`;&|()<>=,:]+")
 
 
 def words_of(text: str) -> set[str]:

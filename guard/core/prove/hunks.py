@@ -11,7 +11,7 @@ from pydantic import Field
 
 from guard.core.base.fields import Count, Frozen, Line, Oid, Report
 from guard.core.base.text import escape, fit_line, plural
-from guard.core.iteration.events import Seconds
+from guard.core.iteration.facts import Seconds
 from guard.core.prove.calibration import CalibratedCheck
 from guard.core.prove.outcome import CellRun
 from guard.core.prove.report import Names

@@ -5,9 +5,10 @@ the order in which it is taken, a run that nothing depends on is never asked for
 """
 
 from collections.abc import Generator, Iterable, Iterator, Sized
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Literal
 
+from guard.core.base.first_use import dataclass
 from guard.core.prove.file_roles import FileChanges
 from guard.core.prove.outcome import CellName, CellRun, TestOutcome, silent_files, tests_in
 

@@ -15,6 +15,8 @@ from copy import deepcopy
 from posixpath import basename
 from typing import Any
 
+from guard.core.base.first_use import late_pattern
+
 _TOML_TABLES = {
     "pyproject.toml": (
         *(("tool", name) for name in ("pytest", "pytest_env", "coverage", "tox", "nox", "poe")),
@@ -27,7 +29,9 @@ _TOML_TABLES = {
     "Cargo.toml": (("test",), ("profile", "test"), ("lib",), ("bench",), ("package", "autotests")),
 }
 _PACKAGE_KEYS = ("babel", "jest", "vitest", "mocha", "ava", "nyc", "c8")
-_HEADER = re.compile(r"^[ \t]*\[{1,2}[ \t]*([^\[\]\n]+?)[ \t]*\]{1,2}[ \t]*(?:#.*)?$", re.MULTILINE)
+_HEADER = late_pattern(
+    r"^[ \t]*\[{1,2}[ \t]*([^\[\]\n]+?)[ \t]*\]{1,2}[ \t]*(?:#.*)?$", re.MULTILINE
+)
 
 
 _DEPENDENCY_TABLES = {

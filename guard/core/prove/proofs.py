@@ -1,17 +1,18 @@
 """The view of the proofs of a work tree: which commits were proven, and which were not."""
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from hashlib import sha256
 from typing import Annotated, Literal
 
 from pydantic import Field
 
 from guard.core.base.fields import Frozen, Id, Instant, Line, Oid
+from guard.core.base.first_use import dataclass
 from guard.core.log.view import FieldsFold, WorktreeView, worktree_view
 from guard.core.prove.events import CheckEntry, ProofMade, ProveEvent, TestChangesAccepted
-from guard.core.prove.report import Names, ProofResult
+from guard.core.prove.report import Names
 from guard.core.prove.settings import ProveCheck
+from guard.core.prove.summary import ProofResult
 
 MOST_PROOFS = 50
 

@@ -7,8 +7,9 @@ from pydantic import BaseModel, ConfigDict, Field, StringConstraints, Validation
 from guard.core.base.fields import Line, Oid, Report, first_problem
 from guard.core.base.text import escape, fit_line
 from guard.core.prove.proofs import check_digest
-from guard.core.prove.report import Proof, ProofResult
+from guard.core.prove.report import Proof
 from guard.core.prove.settings import ProveCheck
+from guard.core.prove.summary import ProofResult
 
 STATEMENT = "https://in-toto.io/Statement/v1"
 TEST_RESULT = "https://in-toto.io/attestation/test-result/v0.1"

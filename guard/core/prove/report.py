@@ -1,23 +1,23 @@
 """The document `guard/proof/1`: what was run, what it showed, and what follows from it."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Annotated, Literal
 
 from pydantic import Field, StringConstraints
 
 from guard.core.base.fields import Count, Frozen, Id, Line, Oid, Report, Text
+from guard.core.base.first_use import dataclass
 from guard.core.base.text import escape, fit_line, plural
-from guard.core.iteration.events import Seconds
+from guard.core.iteration.facts import Seconds
 from guard.core.prove.judge_work import ProofJudgement
 from guard.core.prove.outcome import CellName, CellRun, Granularity
 from guard.core.prove.settings import ProveCheck
+from guard.core.prove.summary import ProofResult, ProofSummary
 
 MOST_NAMES = 200
 _MOST_TAIL = 8000
 _MOST_FEEDBACK_NAMES = 20
 _MOST_FEEDBACK_LINES = 40
-ProofResult = Literal["proven", "refuted", "review", "unverifiable"]
 TestName = Annotated[str, StringConstraints(max_length=1024)]
 Names = tuple[TestName, ...]
 
@@ -51,14 +51,6 @@ class CheckProof(Frozen):
     tests_baseline: Oid | None
     cells: dict[CellName, Cell]
     seconds: Seconds
-
-
-class ProofSummary(Frozen):
-    """What a proof says, without what it rests on."""
-
-    result: ProofResult
-    reason: Line
-    detail: Line
 
 
 class Proof(ProofSummary):
@@ -97,16 +89,6 @@ class ProofReport(Proof, Report):
     """What `guard prove` prints."""
 
     schema_: Literal["guard/proof/1"] = Field("guard/proof/1", alias="schema")
-
-
-Assurance = Literal["proven", "review", "unproven"]
-"""How sure it is that complete work passes the project's own checks."""
-
-
-def assurance_of(proof: ProofSummary | None) -> Assurance:
-    if proof is None or proof.result not in ("proven", "review"):
-        return "unproven"
-    return "proven" if proof.result == "proven" else "review"
 
 
 def feedback(proof: Proof) -> str:

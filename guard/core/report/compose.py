@@ -13,7 +13,7 @@ from guard.core.check.words import status_word
 from guard.core.coordinator.state import task_statuses
 from guard.core.cost.text import dollars
 from guard.core.cost.usage import total_usage
-from guard.core.iteration.events import Status
+from guard.core.iteration.facts import Status
 from guard.core.prove.events import ProofMade
 from guard.core.report import document
 from guard.core.report.hours import Stretch, list_stretches, sum_hours

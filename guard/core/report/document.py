@@ -7,8 +7,8 @@ from pydantic import Field
 from guard.core.base.fields import Count, Frozen, Id, Instant, Line, Oid, Report
 from guard.core.breaker.state import BreakerState
 from guard.core.cost.usage import CostBasis, Dollars, Usage
-from guard.core.iteration.events import Seconds, Status
-from guard.core.prove.report import ProofResult, ProofSummary
+from guard.core.iteration.facts import Seconds, Status
+from guard.core.prove.summary import ProofResult, ProofSummary
 
 NeedKind = Literal["question", "denied", "auth", "breaker", "refuted", "landing", "held_back"]
 HoursKind = Literal[

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from guard.core.iteration.events import Status
+from guard.core.iteration.facts import Status
 from guard.core.report.document import HOURS, HoursEntry, HoursKind
 from guard.core.report.night import BreakerChange, IterationFacts, KnownRun
 

@@ -12,7 +12,7 @@ from typing import Literal
 from guard.core.base.text import plural
 from guard.core.coordinator.state import Coordinator
 from guard.core.prove.file_roles import FileRoles
-from guard.core.prove.report import ProofSummary
+from guard.core.prove.summary import ProofSummary
 from guard.core.report.document import ChangedTests, CommitEntry, DiffStat, ReviewItem
 from guard.core.report.needs import WorktreePaths
 from guard.core.report.night import IterationFacts

@@ -1,12 +1,13 @@
 """The settings of snapshots and rescue, and the limits that follow from them."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Annotated, Literal
 
 from pydantic import Field
 
 from guard.core.base.fields import RAISED, USERS, Section
+from guard.core.base.first_use import dataclass
 
 SNAPSHOT_MAX_FILE_BYTES = 1024**3
 COMMIT_MAX_FILE_BYTES = 50 * 1024**2
@@ -50,7 +51,7 @@ SnapshotProgress = Callable[[str], None]
 class SnapshotLimits:
     """What a snapshot keeps, a rescue commits and pruning deletes, and who is told of progress."""
 
-    settings: RescueSettings = field(default_factory=RescueSettings)
+    settings: RescueSettings = field(default_factory=RescueSettings.model_construct)
     progress: SnapshotProgress | None = None
 
     def tell(self, message: str) -> None:

@@ -1,6 +1,6 @@
 """Decide by the state of a repository whether a commit may be made on its branch."""
 
-from dataclasses import dataclass
+from guard.core.base.first_use import dataclass
 
 
 @dataclass(frozen=True)

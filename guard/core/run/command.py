@@ -1,7 +1,8 @@
 """Read an agent's command line: whether it goes on with a session, and how the agent is given a limit."""
 
-import re
 from collections.abc import Sequence
+
+from guard.core.base.first_use import late_pattern
 
 _WORDS = {
     "claude": frozenset(["--resume", "-r", "--continue", "-c", "--fork-session"]),
@@ -9,7 +10,7 @@ _WORDS = {
 }
 _BUDGET = "--max-budget-usd"
 _LEAST_COST = 1e-6
-_IN_SCRIPT = re.compile(
+_IN_SCRIPT = late_pattern(
     r"\bcodex\b[^;&|\n]{0,200}?\b(?:resume|fork)\b"
     r"|\bclaude\b[^;&|\n]*?(?<!\S)(?:--resume|-r|--continue|-c|--fork-session)\b"
 )

@@ -8,7 +8,7 @@ from guard.core.base.fields import Report
 from guard.core.check.report import CheckReport
 from guard.core.cost.budget import BudgetReport
 from guard.core.cost.usage import Usage
-from guard.core.iteration.events import Seconds
+from guard.core.iteration.facts import Seconds
 from guard.core.prove.report import Proof
 from guard.core.run.loop import End
 

@@ -13,8 +13,8 @@ from guard.core.check.report import Fact, facts
 from guard.core.check.words import verdict_line
 from guard.core.cost.text import usage_line
 from guard.core.cost.usage import UNKNOWN, Usage
-from guard.core.iteration.events import Status
-from guard.core.prove.report import ProofSummary
+from guard.core.iteration.facts import Status
+from guard.core.prove.summary import ProofSummary
 from guard.core.rescue.events import RescueMade
 from guard.core.show.transcript import TranscriptEntry, entry_text
 from guard.core.snapshots.snapshot import HeldBack

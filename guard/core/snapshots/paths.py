@@ -1,13 +1,14 @@
 """Paths in a snapshot: how a name that git refuses is escaped, and which folders a tool may rebuild."""
 
-import re
 from collections.abc import Container, Iterator
+
+from guard.core.base.first_use import late_pattern
 
 LINK = b"120000"
 GITLINK = b"160000"
 """The modes of a link and of a submodule in a tree of git."""
 _ESCAPE = b"escaped%"
-_HFS_IGNORES = re.compile("[\u200c-\u200f\u202a-\u202e\u206a-\u206f\ufeff]")
+_HFS_IGNORES = late_pattern("[\u200c-\u200f\u202a-\u202e\u206a-\u206f\ufeff]")
 
 
 def is_refused_by_git(name: bytes) -> bool:
@@ -56,7 +57,7 @@ ENVIRONMENT_FILES = (b"pyvenv.cfg", b"lib64")
 """What a tool makes directly in a virtual environment, besides folders."""
 ENVIRONMENT_LIBRARIES = (b"lib", b"lib64", b"Lib")
 _ENVIRONMENT_FOLDERS = (*ENVIRONMENT_PROGRAMS, b"include", b"Include")
-_INSTALLED = re.compile(rb"(?:python|pypy)[0-9.]*t?|site-packages")
+_INSTALLED = late_pattern(rb"(?:python|pypy)[0-9.]*t?|site-packages")
 
 
 def why_rebuilt(name: bytes, inside: Container[bytes]) -> str | None:

@@ -1,7 +1,8 @@
 """Define the changes that a command, an event stream or a hook can report about an agent's helpers."""
 
-from dataclasses import dataclass
 from typing import Literal
+
+from guard.core.base.first_use import dataclass
 
 Kind = Literal["teammate", "subagent", "background_shell", "scheduled_wakeup"]
 Teller = Literal["host", "call", "hook", "command"]

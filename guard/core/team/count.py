@@ -5,10 +5,10 @@ records it. A sign of life of the same incarnation brings it back.
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from datetime import datetime
 from typing import TypedDict, assert_never
 
+from guard.core.base.first_use import dataclass
 from guard.core.base.moment import Moment, Reading
 from guard.core.team import events
 from guard.core.team.change import Alive, Change, Joined, LeftBecause, MemberLeft, Running
@@ -87,7 +87,7 @@ def _describe_silence(member: Member, moment: Moment) -> str:
     return f"no sign of life for {passed:.0f} s; its lease was {member.lease_seconds:g} s"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class TeamTerms:
     """The fields that all events of one change share."""
 

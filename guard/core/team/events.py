@@ -4,9 +4,8 @@ from typing import Annotated, Literal
 
 from pydantic import StringConstraints
 
-from guard.core.agents.events import Incarnation
-from guard.core.base.fields import BootSeconds, Count, Id, Line
-from guard.core.iteration.events import Seconds
+from guard.core.base.fields import BootSeconds, Count, Id, Incarnation, Line
+from guard.core.iteration.facts import Seconds
 from guard.core.log.events import BaseEvent
 from guard.core.team.change import Kind, LeftBecause, Teller
 

@@ -1,18 +1,17 @@
 """Keep the view of a team: the helpers of one session in one work tree."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from datetime import datetime
 from hashlib import sha256
 from typing import Any, Literal, assert_never, get_args
 
 from pydantic import Field
 
-from guard.core.agents.events import Incarnation
 from guard.core.base.fast_models import entry_from
-from guard.core.base.fields import Count, Frozen, Id, Instant, Line
+from guard.core.base.fields import Count, Frozen, Id, Incarnation, Instant, Line
+from guard.core.base.first_use import dataclass
 from guard.core.base.moment import Reading
-from guard.core.iteration.events import Seconds
+from guard.core.iteration.facts import Seconds
 from guard.core.log.adoption import ADOPTED
 from guard.core.log.events import IterationNumber
 from guard.core.log.view import Fold, ViewDocument, ViewKind
@@ -24,7 +23,7 @@ MOST_LEFT = 100
 MemberStatus = Literal["active", "idle", "left"]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Scope:
     """The owner of a team: one session in one work tree. Teams of other sessions in the same folder are not meant."""
 

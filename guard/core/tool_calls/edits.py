@@ -1,16 +1,16 @@
 """Tell whether a tool call edits code: by the tool and its path, or by the programs and redirections of a command line."""
 
-import re
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
+from guard.core.base.first_use import late_pattern
 from guard.core.tool_calls.read import ToolCall
 from guard.core.tool_calls.shell import base_name, program_words, word_set
 
-_CODE = re.compile(
+_CODE = late_pattern(
     r"[\w./@+~-]+\.(?:py|js|jsx|ts|tsx|mjs|cjs|vue|svelte|go|rs|java|kt|scala|rb|php|c|h|cc|cpp|hpp|cs|swift|ex|exs|sh|sql)"
 )
-_DOCUMENTS = re.compile(
+_DOCUMENTS = late_pattern(
     r"(?!.*(?:requirements|constraints)[^/]*\.txt$|.*cmakelists\.txt$).*\.(?:md|mdx|rst|txt|adoc)"
 )
 _ELSEWHERE = ("/tmp/", "/var/tmp/", "/dev/", "$", "~")  # noqa: S108
@@ -18,30 +18,30 @@ _MADE = word_set(
     "build dist out target node_modules coverage htmlcov tmp temp logs __pycache__ venv bin obj reports test-results"
 )
 """Folders whose files can be made anew."""
-_TOOLS = re.compile(
+_TOOLS = late_pattern(
     r"(?:.*_)?(?:edit|write|create|replace|insert|patch|delete|remove|rename|move|append|update)(?:_.*)?"
 )
 _GIT = word_set("apply am restore revert merge pull cherry-pick clean rm mv checkout switch")
-_GIT_KEEPS = re.compile(
+_GIT_KEEPS = late_pattern(
     r"--(?:abort|quit|stat|check|staged|dry-run|create|force-create|orphan|cached)|-[a-zA-Z]*[bBcC]|-n"
 )
 """Options with which git leaves the files alone."""
 _STASH_KEEPS = word_set("list show create store drop clear")
-_CHECKS = re.compile(r"--(?:check|diff|dry-run|list-different|check-only)(?:=.*)?|-l|-d")
+_CHECKS = late_pattern(r"--(?:check|diff|dry-run|list-different|check-only)(?:=.*)?|-l|-d")
 _FORMATTERS = word_set("black isort rustfmt autopep8 yapf gofumpt stylua")
 _FORMATTER_VERBS = {"cargo": "fmt fix", "ruff": "format", "go": "fmt fix", "mix": "format"}
 _FIXERS = word_set(
     "eslint prettier ruff biome stylelint gofmt goimports rubocop autoflake pyupgrade"
 )
-_FIXES = re.compile(r"--(?:fix|write|in-place|auto-?correct(?:-all)?)|-w|-A")
-_TARGETS = re.compile(r"(?:.*[-_:.])?(?:fmt|format|fix|codegen)(?:[-_:.](?!check).*)?")
+_FIXES = late_pattern(r"--(?:fix|write|in-place|auto-?correct(?:-all)?)|-w|-A")
+_TARGETS = late_pattern(r"(?:.*[-_:.])?(?:fmt|format|fix|codegen)(?:[-_:.](?!check).*)?")
 _WITH_TARGET = word_set("npm pnpm yarn bun make gmake just task")
-_IN_PLACE = re.compile(r"-(?![MI])[a-zA-Z]{0,4}i\S*|--in-place\S*|inplace")
+_IN_PLACE = late_pattern(r"-(?![MI])[a-zA-Z]{0,4}i\S*|--in-place\S*|inplace")
 _EDITORS = word_set("sed gsed perl ruby awk gawk")
 _CHANGES = word_set("rm mv truncate unlink")
 _COPIES = word_set("cp ln rsync install tee curl wget dd")
-_INTERPRETERS = re.compile(r"(?:python|pypy|node|deno|bun|ruby|perl|php)[\d.]*")
-_WRITES = re.compile(
+_INTERPRETERS = late_pattern(r"(?:python|pypy|node|deno|bun|ruby|perl|php)[\d.]*")
+_WRITES = late_pattern(
     r"open\([^\n]{0,200}?['\"][rb]?[wax]\+?b?['\"]|\.write_(?:text|bytes)\(|[wW]rite(?:Text)?File|File\.write|file_put_contents"
     r"|appendFile|shutil\.(?:copy|move|rmtree)|\bos\.(?:remove|rename|replace|unlink)\(|\.unlink\("
 )

@@ -5,6 +5,7 @@ Only neighbours are compared, so two calls of each subagent are kept. The line o
 compare it, and only a small part of a stream is.
 """
 
+from guard.core.base.first_use import late_pattern
 import re
 from collections.abc import Callable, Mapping
 from contextlib import suppress
@@ -68,33 +69,33 @@ _TELLING = frozenset(
 )
 """The events that may tell of a call, a message or a person's word."""
 _HEAD = 300
-_RESULT = re.compile(rb'"type"\s*:\s*"(?:user|user\.message|tool_result)"')
+_RESULT = late_pattern(rb'"type"\s*:\s*"(?:user|user\.message|tool_result)"')
 _TYPED = b'{"type":"'
 _TYPED_RESULT = (b'{"type":"user",', b'{"type":"user.message",', b'{"type":"tool_result",')
-_CALL_ID = re.compile(rb'"(?:tool_use_id|tool_id)"\s*:\s*"([^"\\]{1,200})"')
-_TEXT = re.compile(rb'"(?:content|output)"\s*:\s*"')
-_STRING = re.compile(rb'(?:[^"\\]++|\\.)*+"', re.DOTALL)
-_STAMP = re.compile(rb'"timestamp"\s*:\s*"([^"\\]{1,40})"')
-_FAILED = re.compile(rb'"is_error"\s*:\s*true|"status"\s*:\s*"(?!success)')
-_FAILED_TEXT = re.compile(rb"\A(?:Exit code|[^\n]{0,500}?Exit Code:) ?-?0*[1-9]")
+_CALL_ID = late_pattern(rb'"(?:tool_use_id|tool_id)"\s*:\s*"([^"\\]{1,200})"')
+_TEXT = late_pattern(rb'"(?:content|output)"\s*:\s*"')
+_STRING = late_pattern(rb'(?:[^"\\]++|\\.)*+"', re.DOTALL)
+_STAMP = late_pattern(rb'"timestamp"\s*:\s*"([^"\\]{1,40})"')
+_FAILED = late_pattern(rb'"is_error"\s*:\s*true|"status"\s*:\s*"(?!success)')
+_FAILED_TEXT = late_pattern(rb"\A(?:Exit code|[^\n]{0,500}?Exit Code:) ?-?0*[1-9]")
 _BLOCK = b'"tool_use_id"'
 _NOTES = word_set(
     "todowrite todo_write write_todos todoread todo_read update_plan update_goal think"
 )
 """Tools with which an agent only keeps notes: they do not come between two calls."""
-_WAITING_TOOL = re.compile(
+_WAITING_TOOL = late_pattern(
     r"(?:.*_)?(?:wait|await|sleep|poll|monitor|watch|wakeup)(?:_.*)?"
     r"|(?:.*_)?(?:task|job|bash|shell|terminal|agent|process|command|background)_(?:output|status|result)s?(?:_tool)?"
     r"|read_bash|list_bash|write_stdin"
 )
-_WAITING_COMMAND = re.compile(
+_WAITING_COMMAND = late_pattern(
     r"(?:\A|[;&|({'\"\n]|\bdo\b|\bthen\b|(?:\A|[\s'\"])(?:g?timeout(?:\s-\S+)*\s+\S+|sudo|time|nohup|env|command)\b)\s*"
     r"(?:sleep|usleep|wait|watch|inotifywait|wait-on|wait-for(?:-it)?(?:\.sh)?|start-sleep"
     r"|tail\s(?:[^;&|\n]*\s)?(?:-\w*f|--follow)|docker\s+wait|kubectl\s+(?:wait|rollout\s+status))\b"
     r"|\btime\.sleep\(|\s--(?:watch|wait)\b|\bgh\s+run\s+watch\b|\baws\s[^;&|\n]*\swait\b",
     re.IGNORECASE,
 )
-_CAMEL = re.compile(r"(?<=[a-z\d])(?=[A-Z])")
+_CAMEL = late_pattern(r"(?<=[a-z\d])(?=[A-Z])")
 
 
 class LoopFinder:

@@ -8,18 +8,19 @@ from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
 from guard.core.base.agent_json import Event, part_of, parts_of, text_of, word_in
+from guard.core.base.first_use import late_pattern
 
 MOST_OUTPUT = 16 * 1024
 """So much of a result is kept, from its end."""
 _MOST_PENDING = 1000
-_WORDS = re.compile(
+_WORDS = late_pattern(
     rb'"(?:tool_use|tool_result|item\.completed|tool\.execution_start|tool\.execution_complete|task_notification)"'
 )
-_EXIT = re.compile(
+_EXIT = late_pattern(
     r"(?:\AExit code|^Exit Code:|\(exit code|exited with code|<shellId: \w+ completed with exit code) ?(-?\d{1,3})\b",
     re.MULTILINE,
 )
-_MEASURED = re.compile(
+_MEASURED = late_pattern(
     r"\b(?:in|took|time:?|duration:?|elapsed:?|real|user|sys|transform|setup|collect|tests|environment|prepare|import)"
     r"\s{1,9}[\d.:]{1,12}\s?(?:ms|m|s|sec(?:onds)?)\b[\d.s]{0,8}"
     r"|\A(?:ok|FAIL)\s{1,9}\S{1,200}\s{1,9}[\d.]{1,12}s\b|\([\d.]{1,12}\s?m?s(?:,[\d.\s]{1,12}s \w{1,9})?\)"

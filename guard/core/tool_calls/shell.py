@@ -5,6 +5,8 @@ import shlex
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
+from guard.core.base.first_use import late_pattern
+
 
 def word_set(text: str) -> frozenset[str]:
     return frozenset(text.split())
@@ -13,11 +15,11 @@ def word_set(text: str) -> frozenset[str]:
 _LONGEST = 20_000
 _MOST_DEPTH = 3
 _MOST_WORDS, _MOST_READ = 12, 200
-_HERE = re.compile(r"<<-?\s*(['\"]?)(\w+)\1([^\n]*)\n.*?^\s*\2\s*$", re.DOTALL | re.MULTILINE)
+_HERE = late_pattern(r"<<-?\s*(['\"]?)(\w+)\1([^\n]*)\n.*?^\s*\2\s*$", re.DOTALL | re.MULTILINE)
 _SHELLS = ("sh", "bash", "zsh", "dash", "ksh")
-_COMMENT = re.compile(r"(?:^|(?<=\s))#[^\n]*", re.MULTILINE)
+_COMMENT = late_pattern(r"(?:^|(?<=\s))#[^\n]*", re.MULTILINE)
 _MARKS = frozenset("();|&\n")
-_ASSIGNMENT = re.compile(r"\w+=[^$`]*|\w+=\$|PATH=.*")
+_ASSIGNMENT = late_pattern(r"\w+=[^$`]*|\w+=\$|PATH=.*")
 """Also the beginning of `name=$(command)`."""
 _KEYWORDS = word_set("then do else if while until {")
 _PLAIN = word_set(

@@ -3,6 +3,7 @@
 import re
 from itertools import pairwise
 
+from guard.core.base.first_use import late_pattern
 from guard.core.tool_calls.shell import base_name, program_words, word_set
 
 _RUNNERS = word_set(
@@ -13,7 +14,7 @@ _RUNNERS = word_set(
 )
 _TARGET = r"(?:.*[-_:.])?(?:tests?|spec)(?:[-_:.].*)?"
 _WITH_VERB: dict[str, re.Pattern[str]] = {
-    name: re.compile(verbs)
+    name: late_pattern(verbs)
     for names, verbs in (
         (
             """
@@ -46,7 +47,7 @@ _BUILDS = word_set("mvn mvnw gradle gradlew")
 _MAKES = word_set("make gmake just task ninja rake invoke inv poe doit grunt gulp")
 _SCRIPTED = word_set("hatch pdm rye pixi mise poetry pipenv uv")
 """These run a script of the project only after `run`."""
-_OTHER_TARGETS = re.compile(
+_OTHER_TARGETS = late_pattern(
     r"(?:.*[-_:.])?(?:lint\w*|types?|type-?check\w*|tsc|mypy|pyright|flake8|pylint|ruff|black|isort|clippy|fmt|format\w*|style"
     r"|docs?|setup|spell\w*|links?|deps|audit|security|build|clean|install|watch-only|licen[cs]es?|pre-commit|packag\w+|prettier"
     r"|eslint)(?:[-_:.].*)?"
@@ -60,12 +61,12 @@ _OTHER_VERBS = word_set(
     """
 )
 _MODULES = word_set("pytest unittest nose2 tox nox behave doctest coverage")
-_PYTHON = re.compile(r"(?:python|pypy|py)[\d.]*")
+_PYTHON = late_pattern(r"(?:python|pypy|py)[\d.]*")
 _INTERPRETERS = word_set("sh bash zsh dash ksh node tsx ruby php perl bun deno")
-_SCRIPT = re.compile(
+_SCRIPT = late_pattern(
     r"(?:run[-_]?)?(?:all[-_]?)?tests?(?:[-_.]\w+)*|test[-_]\w+(?:\.\w+)?|\w+[-_.](?:test|spec)\.\w+"
 )
-_NOT_RUN = re.compile(
+_NOT_RUN = late_pattern(
     r"--collect-only|--co|--help|-h|--version|--list|--list-?[tT]ests|--no-run|--dry-run|--just-print|--fixtures|--markers"
     r"|--setup-plan|--setup-only|--cache-show.*|--fixtures-per-test|--touch|--question|--ignore-errors|--show-?[cC]onfig|-DskipTests.*|-Dmaven\.test\.skip.*|--skip-tests|--if-present"
 )
@@ -84,7 +85,7 @@ _NOT_RUN_BY = {
     "gradlew": "-m",
 }
 """What makes a program run no tests, or ignore their failure; elsewhere the same word may mean another thing."""
-_CODE_RUNS = re.compile(r"\b(?:pytest|unittest)\.main\(")
+_CODE_RUNS = late_pattern(r"\b(?:pytest|unittest)\.main\(")
 
 
 def runs_tests(words: tuple[str, ...]) -> bool:

@@ -9,6 +9,7 @@ from collections.abc import Iterable
 from itertools import pairwise
 from typing import NamedTuple
 
+from guard.core.base.first_use import late_pattern
 from guard.core.tool_calls.edits import edits_code_by, is_edit_of_code
 from guard.core.tool_calls.read import ToolCall
 from guard.core.tool_calls.shell import (
@@ -26,32 +27,34 @@ _POSERS = word_set(
     echo printf true : exit cat
     """
 )
-_SCRIPT_LINE = re.compile(r"^(?:> (?!\S+@\S+ )|\$ )(.+)$", re.MULTILINE)
+_SCRIPT_LINE = late_pattern(r"^(?:> (?!\S+@\S+ )|\$ )(.+)$", re.MULTILINE)
 _SOME_LINES = 40
-_TOTALS = re.compile(
+_TOTALS = late_pattern(
     r"(?<![\w.])([1-9]\d{0,5}) (?:tests? |specs? )?(?:passed|passing)\b|^# pass ([1-9]\d*)|Passed: +([1-9]\d*)"
     r"|^ok\s+[\w./-]+\s+[\d.(](?!.*\[no tests to run\])|^OK(?: \(([1-9]\d*) tests?)?"
     r"|(?<![\w.])([1-9]\d{0,5}) examples?, 0 failures|Tests run: ([1-9]\d*), Failures: 0, Errors: 0",
     re.MULTILINE,
 )
-_FAILED = re.compile(
+_FAILED = late_pattern(
     r"(?<![\w.])([1-9]\d{0,5}) (?:tests? |specs? )?(?:failed|failing|failures?|errors?)\b|^# fail [1-9]|^FAILED\b|^FAIL\b"
     r"|--- FAIL|Failed: +[1-9]|test result: FAILED|(?:Failures|Errors): [1-9]",
     re.MULTILINE,
 )
-_NONE = re.compile(
+_NONE = late_pattern(
     r"no tests? (?:ran|found|specified|executed|files?\b|to run|is available|were found|matched)|collected 0 items"
     r"|(?<!\d)0 passing|# tests 0\b|(?<!\d)0 examples, 0 failures|Tests run: 0,|running 0 tests|(?<![\d.])0 passed|^1\.\.0$"
     r"|(?<![\w.])\d{1,6} (?:tests? )?(?:skipped|pending|deselected)\b",
     re.IGNORECASE | re.MULTILINE,
 )
 """What a runner prints that ran nothing; beside a test that passed or failed it tells nothing."""
-_DEFINED = re.compile(r"([\w.-]+)\s*\(\s*\)\s*\{|\bfunction\s+([\w.-]+)\s*\{|\balias\s+([\w.-]+)=")
-_STRANGE_PATH = re.compile(
+_DEFINED = late_pattern(
+    r"([\w.-]+)\s*\(\s*\)\s*\{|\bfunction\s+([\w.-]+)\s*\{|\balias\s+([\w.-]+)="
+)
+_STRANGE_PATH = late_pattern(
     r"\bPATH=[\"']?(?:/tmp/|/var/tmp/|\.(?=[:/])|\$PWD|\$\(pwd\))(?!/?(?:node_modules|\.?venv)/)(?!\S*/(?:node_modules|\.?venv)/)"
 )
 _RAN_NONE = "Ran 0 tests"
-_STATUS = re.compile(r"\$\?|\$\{?PIPESTATUS\b.*|[1-9]\d*")
+_STATUS = late_pattern(r"\$\?|\$\{?PIPESTATUS\b.*|[1-9]\d*")
 
 
 class SeenRun(NamedTuple):

@@ -1,8 +1,10 @@
 """Hold the commits since a baseline, as git reports them, and find the relations between them."""
 
 from collections.abc import Container, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import NamedTuple
+
+from guard.core.base.first_use import dataclass
 
 EMPTY_TREES = frozenset(
     {

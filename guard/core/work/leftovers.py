@@ -4,7 +4,7 @@ from collections.abc import Container, Iterator, Sequence
 from hashlib import sha256
 
 from guard.core.base.fields import Count, Frozen, Oid
-from guard.core.iteration.events import DirtyFile
+from guard.core.iteration.facts import DirtyFile
 
 MOST_NAMES = 1000
 _WITH_CONTENT = ("file", "executable", "link")

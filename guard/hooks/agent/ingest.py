@@ -4,11 +4,12 @@ A process that dies in between leaves files whose names the log has; the next pr
 """
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from guard.context.ids import new_id
 from guard.context.invocation import Invocation
+from guard.core.base.first_use import dataclass
 from guard.core.base.text import plural
 from guard.core.hooks.events import Calls, HooksFolded, Prompted
 from guard.core.hooks.payload import HookCall

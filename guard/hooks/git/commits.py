@@ -1,6 +1,5 @@
 """Record the commits that git's hooks noted, and find the commits that bypassed the hooks."""
 
-import re
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import replace
@@ -9,6 +8,7 @@ from typing import TypedDict
 
 from guard.context.ids import new_id
 from guard.context.invocation import Invocation
+from guard.core.base.first_use import late_pattern
 from guard.core.base.text import plural
 from guard.core.hooks.git.events import CommitEvent, CommitRecorded, CommitsRewritten
 from guard.core.hooks.git.note import HookNote, iteration_of
@@ -25,7 +25,7 @@ from guard.system.private_files import Folder
 MOST_AT_ONCE = MOST_NAMES // 2
 MOST_MOVES = 200
 _MOST_BYTES = 1024 * 1024
-_NOTED_MOVE = re.compile(r"commit\b|cherry-pick\b|revert\b")
+_NOTED_MOVE = late_pattern(r"commit\b|cherry-pick\b|revert\b")
 """Moves of HEAD for which git calls `post-commit`: not for merges, nor for patches that it applies."""
 
 

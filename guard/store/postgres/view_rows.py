@@ -5,7 +5,7 @@ from typing import Any, TypeVar
 
 from guard.core.log.events import SegmentOpened
 from guard.core.log.record import NO_HASH, BadRecord, LogEntry, NewerRecord, Position, decode
-from guard.core.log.table import view_kinds
+from guard.core.log.table import kind_at
 from guard.core.log.view import DamagedView, NewerView, OlderView, ViewDocument, ViewKind, unseal
 from guard.errors import StateProblem
 from guard.store.postgres.session import Query
@@ -19,7 +19,7 @@ class UnusableRow(ValueError):
 
 
 def kind_of(path: str) -> ViewKind[Any, Any]:
-    return next(kind for kind in view_kinds() if kind.key_in(path) is not None)
+    return kind_at(path)
 
 
 def read_row(kind: ViewKind[D, Any], data: bytes, path: str) -> D:

@@ -20,7 +20,7 @@ from guard.core.breaker.events import BreakerEvent, BreakerRecorded
 from guard.core.breaker.record import after_iteration, reset, trip
 from guard.core.breaker.settings import BreakerSettings
 from guard.core.breaker.state import Breaker, BreakerCase, BreakerFold
-from guard.core.iteration.events import Process, Status
+from guard.core.iteration.facts import Process, Status
 from guard.core.log.record import Position
 from guard.core.log.view import seal, unseal
 

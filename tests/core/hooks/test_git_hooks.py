@@ -15,7 +15,7 @@ from guard.core.hooks.git.state import (
     MissedCommits,
     find_missed,
 )
-from guard.core.iteration.events import Process
+from guard.core.iteration.facts import Process
 from guard.core.iteration.run import EndedIteration, OpenIteration, Run
 from guard.core.log.record import Position
 from guard.core.log.view import LogPosition

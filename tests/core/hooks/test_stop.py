@@ -21,7 +21,7 @@ from guard.core.hooks.stop import (
     turn_failure,
     unlisted_members,
 )
-from guard.core.iteration.events import Process
+from guard.core.iteration.facts import Process
 from guard.core.iteration.run import OpenIteration
 from guard.core.team.change import Alive, Joined
 from guard.core.team.state import Member

@@ -3,7 +3,8 @@
 import pytest
 
 from guard.core.iteration.baseline import Baseline, BaselineFold, RecordedBaseline
-from guard.core.iteration.events import BaselineRecorded, BaselineSnapshotLost, DirtyFile
+from guard.core.iteration.events import BaselineRecorded, BaselineSnapshotLost
+from guard.core.iteration.facts import DirtyFile
 from guard.core.log.record import LogEntry, Position
 from guard.core.log.replay import Replay
 from guard.core.log.view import seal, unseal

@@ -3,7 +3,8 @@
 import pytest
 
 from guard.core.breaker.record import CAUSES
-from guard.core.iteration.events import RunStarted, Status
+from guard.core.iteration.events import RunStarted
+from guard.core.iteration.facts import Status
 from guard.core.log.events import BaseEvent
 from guard.core.metrics.count import Metrics
 from guard.core.metrics.report import MetricsReport, prometheus_text

@@ -7,8 +7,8 @@ import pytest
 from guard.core.log.view import LogPosition
 from guard.core.prove.events import CheckEntry
 from guard.core.prove.proofs import Bases, ProofEntry, Proofs, check_digest, choose_bases
-from guard.core.prove.report import ProofResult
 from guard.core.prove.settings import ProveCheck
+from guard.core.prove.summary import ProofResult
 
 CHECK = ProveCheck(name="command", command="pytest -q")
 OTHER = ProveCheck(name="lint", command="ruff check", kind="exit")

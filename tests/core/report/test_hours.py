@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from guard.core.iteration.events import Status
+from guard.core.iteration.facts import Status
 from guard.core.report.hours import Stretch, list_stretches, sum_hours
 from guard.core.report.night import BreakerChange, IterationFacts, KnownRun
 from tests.support.events import MOMENT

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from guard.core.iteration.events import DirtyFile
+from guard.core.iteration.facts import DirtyFile
 from guard.core.work.count import MOST_LINES, count_work
 from guard.core.work.history import (
     Commit,

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from guard.context.invocation import Invocation
-from guard.core.prove.report import ProofResult
+from guard.core.prove.summary import ProofResult
 from tests.support import commit, git, run, write
 from tests.support.hooks import STOPS, decisions, faults, start, stop
 from tests.support.metrics import proof_made

@@ -1,12 +1,12 @@
 """Keep the view of the commits that git's hooks noted in one work tree, and find commits that bypassed the hooks."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any, Literal, assert_never, get_args
 
 from pydantic import Field
 
 from guard.core.base.fields import Count, Frozen, Id, Instant, Line, Oid
+from guard.core.base.first_use import dataclass
 from guard.core.base.text import plural
 from guard.core.hooks.events import SpoolName
 from guard.core.hooks.git.events import CommitEvent, CommitRecorded, CommitsRewritten, How, Rewrite
@@ -103,7 +103,7 @@ COMMITS = worktree_view(
 _SHOWN, _SHORT = 3, 10
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class MissedCommits:
     """Commits that bypassed guard's hooks."""
 
