@@ -24,7 +24,7 @@ def rows() -> Iterator[Row]:
             _ROUNDS, lambda: _bare(folder / "bare", lines), lambda: _ours(store, events)
         )
     detail = f"{ours / _EVENTS * 1e6:.0f} µs beside {bare / _EVENTS * 1e6:.0f} µs"
-    yield at_least("durable event appends, one process", 0.8, bare / ours, detail)
+    yield at_least("durable event appends, one process", 0.85, bare / ours, detail)
 
 
 def _bare(path: Path, lines: list[bytes]) -> None:

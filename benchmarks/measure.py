@@ -71,6 +71,30 @@ def cpu_seconds(
     return statistics.median(times)
 
 
+def least_cpu_seconds(
+    calls: Mapping[str, tuple[Sequence[str], Path]], rounds: int, environ: Mapping[str, str]
+) -> dict[str, float]:
+    """The least CPU time of each call, by its name; all are made in turns, after one of each that compiles what it loads."""
+    times: dict[str, list[float]] = {name: [] for name in calls}
+    for _ in range(rounds + 1):
+        for name, (argv, place) in calls.items():
+            times[name].append(cpu_seconds(argv, 1, cwd=place, environ=environ))
+    return {name: min(found[1:]) for name, found in times.items()}
+
+
+def environment(home: Path) -> dict[str, str]:
+    """The variables for guard in a scratch folder; what tells Python to keep no compiled modules is taken out."""
+    kept = {name: text for name, text in os.environ.items() if not name.startswith("PYTHON")}
+    return {**kept, "HOME": str(home), "XDG_STATE_HOME": str(home / "state")}
+
+
+def program(name: str) -> str:
+    """A program that `pip install` made beside this interpreter."""
+    found = shutil.which(name, path=os.path.dirname(sys.executable))
+    assert found is not None, f"{name} is not installed beside this interpreter"
+    return found
+
+
 @contextmanager
 def scratch() -> Iterator[Path]:
     """A folder on a real disk: on a file system in memory a sync would cost nothing."""

@@ -20,7 +20,7 @@ def rows() -> Iterator[Row]:
         working(folder / "old", EVENTS)
         parse, fold = paired(2, lambda: parse(folder / "old"), lambda: replay(folder / "old"))
         detail = f"{fold / EVENTS * 1e6:.1f} µs an event beside {parse / EVENTS * 1e6:.1f} µs"
-        yield at_most(f"replay of {EVENTS:,} events beside json.loads", 3, fold / parse, detail)
+        yield at_most(f"replay of {EVENTS:,} events beside json.loads", 2.4, fold / parse, detail)
         young, old = paired(40, lambda: _read(folder / "young"), lambda: _read(folder / "old"))
         detail = f"{old * 1e3:.2f} ms after {EVENTS:,} events, {young * 1e3:.2f} ms after 1,000"
         yield at_most(

@@ -17,8 +17,8 @@ from guard.context.workspace import worktree_key
 from guard.core.check.events import CheckMade
 from guard.core.check.evidence import Evidence
 from guard.core.cost.usage import ModelUsage, sum_models
-from guard.core.iteration.facts import Status
 from guard.core.iteration.events import IterationEnded, IterationStarted, RunStarted
+from guard.core.iteration.facts import Status
 from guard.core.log.events import BaseEvent
 from guard.core.work.count import CommitLine, Work
 from guard.core.work.leftovers import Uncommitted

@@ -19,6 +19,7 @@ from benchmarks.proof_cost import rows as proof_cost_rows
 from benchmarks.question_set import ASKS, GOES_ON
 from benchmarks.secrets import rows
 from benchmarks.snapshots import rows as snapshot_rows
+from benchmarks.startup import CALLS
 from benchmarks.startup import rows as startup_rows
 from benchmarks.status import rows as status_rows
 from benchmarks.streams import rows as stream_rows
@@ -81,11 +82,7 @@ def test_writers_kills_and_many_agents_are_measured_on_a_server_of_its_own() -> 
 
 def test_whole_processes_are_measured_beside_others() -> None:
     measured = list(startup_rows(rounds=1))
-    assert [row.what.split(" beside ")[0] for row in measured] == [
-        "guard --help",
-        "guard agent list",
-        "guard check with a new commit",
-    ]
+    assert [row.what.split(" beside ")[0] for row in measured] == list(CALLS)
     assert all(row.value > 0 for row in measured)
 
 
