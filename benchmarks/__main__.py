@@ -1,10 +1,11 @@
-"""`python -m benchmarks [NAME…] [--write]`: print the figures; with --write, also into RESULTS.md.
+"""`python -m benchmarks [NAME…] [--write]`: print the figures; with --write, also into RESULTS.md, where each has its part.
 
 `verdicts` takes `--sessions N` and `--seed S`; `activity`, `plan` and `postgres` take `--seed S`; `proof` takes
 `--most N`, and plays only so many cases of each runner; `truth` takes all three, and
 `--alone`: else it installs other tools to compare with. It runs only if it is named.
 """
 
+import re
 import sys
 from argparse import ArgumentParser, Namespace
 from collections.abc import Iterable
@@ -44,15 +45,22 @@ def main(words: list[str]) -> int:
     if unknown:
         progress(f"there is no benchmark {unknown.pop()}; use {', '.join((*NAMES, *ONLY_BY_NAME))}")
         return 2
-    rows: list[Row] = []
     for name in told.names or NAMES:
         progress(f"measuring {name} ...")
-        rows += _measured(name, told)
-    report = f"{machine()}\n\n{table(rows)}\n"
-    sys.stdout.write(report)
-    if told.write:
-        RESULTS.write_text(f"# Results\n\nWritten by `python -m benchmarks --write`.\n\n{report}")
+        report = f"{machine()}\n\n{table(list(_measured(name, told)))}\n"
+        sys.stdout.write(f"## {name}\n\n{report}\n")
+        if told.write:
+            RESULTS.write_text(with_part(RESULTS.read_text(), name, report))
     return 0
+
+
+def with_part(results: str, name: str, report: str) -> str:
+    """Return the results with this part new, and all others as they were; parts stand in the order of `NAMES`."""
+    head, *parts = re.split(r"^## (?=[a-z_]+$)", results, flags=re.MULTILINE)
+    kept = {part.partition("\n")[0]: part.partition("\n")[2].strip() for part in parts}
+    kept[name] = report.strip()
+    order = sorted(kept, key=lambda part: NAMES.index(part) if part in NAMES else len(NAMES))
+    return head + "\n".join(f"## {part}\n\n{kept[part]}\n" for part in order)
 
 
 def _told(words: list[str]) -> Namespace:

@@ -19,7 +19,8 @@ _NO_FIELD = ("created_at",)
 """Fields to ignore: the user may have copied the list of agents from the coordinator's state file."""
 
 
-def read_json(text: str) -> PlanDraft:
+def read_json(text: str, *, counts_lines: bool = True) -> PlanDraft:
+    """Read a plan; without counting lines, which takes long and serves complaints alone, each element has a number instead."""
     draft = PlanDraft()
     try:
         document = loads(text.encode())
@@ -34,10 +35,10 @@ def read_json(text: str) -> PlanDraft:
         return draft
     for key in document.keys() - set(_ROOT):
         draft.complain(0, f"the key {quote_name(key)} is not known (known: {', '.join(_ROOT)})")
-    lines = _lines_of_elements(text)
+    lines = _lines_of_elements(text) if counts_lines else {}
     for key, read in (("tasks", _read_task), ("supporting_agents", _read_agent)):
         for at, element in enumerate(_list(draft, document, key)):
-            line = lines[key, at]
+            line = lines[key, at] if counts_lines else at + 1
             if isinstance(element, dict):
                 read(draft, line, element)
             else:

@@ -40,7 +40,12 @@ def read_plan(text: str, name: str) -> Plan:
     is_json = suffix.endswith(".json") or (
         not suffix.endswith(_MARKDOWN) and text.lstrip().startswith("{")
     )
-    return _build_plan(read_json(text) if is_json else read_markdown(text))
+    if not is_json:
+        return _build_plan(read_markdown(text))
+    try:
+        return _build_plan(read_json(text, counts_lines=False))
+    except PlanProblem:
+        return _build_plan(read_json(text))
 
 
 def _build_plan(draft: PlanDraft) -> Plan:

@@ -15,6 +15,8 @@ def make_id(name: str) -> str:
 
     A name that would lose letters, is too long or is reserved gets a digest, so that two names never share an id.
     """
+    if len(name) <= _MOST and name[-1:] not in ("-", "_") and is_id(name):
+        return name
     plain = _OTHER.sub("-", name).strip("-_")
     if len(plain) <= _MOST and is_id(plain) and (name.isascii() or not _loses_letters(name)):
         return plain
