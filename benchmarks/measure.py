@@ -7,7 +7,7 @@ import statistics
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -60,13 +60,16 @@ def cpu_seconds(
     rounds: int,
     cwd: Path | None = None,
     environ: Mapping[str, str] | None = None,
+    codes: Collection[int] = range(256),
 ) -> float:
-    """The CPU time of a whole process and those that it waited for, the median of several."""
+    """The CPU time of a whole process and those that it waited for, the median of several; each ends with one of these codes."""
     times = []
     for _ in range(rounds):
         process = subprocess.Popen(argv, stdout=subprocess.DEVNULL, cwd=cwd, env=environ)
         _, status, usage = os.wait4(process.pid, 0)
         process.returncode = os.waitstatus_to_exitcode(status)
+        if process.returncode not in codes:
+            raise subprocess.CalledProcessError(process.returncode, argv)
         times.append(usage.ru_utime + usage.ru_stime)
     return statistics.median(times)
 
@@ -74,11 +77,14 @@ def cpu_seconds(
 def least_cpu_seconds(
     calls: Mapping[str, tuple[Sequence[str], Path]], rounds: int, environ: Mapping[str, str]
 ) -> dict[str, float]:
-    """The least CPU time of each call, by its name; all are made in turns, after one of each that compiles what it loads."""
+    """The least CPU time of each call, by its name; all are made in turns, after one of each that compiles what it loads.
+
+    A call may do its work or be refused; any other end is an error.
+    """
     times: dict[str, list[float]] = {name: [] for name in calls}
     for _ in range(rounds + 1):
         for name, (argv, place) in calls.items():
-            times[name].append(cpu_seconds(argv, 1, cwd=place, environ=environ))
+            times[name].append(cpu_seconds(argv, 1, place, environ, codes=(0, 1)))
     return {name: min(found[1:]) for name, found in times.items()}
 
 

@@ -13,7 +13,19 @@ from guard.context import invalid_fields
 from guard.context.ids import check_id, new_id
 from guard.core.agents.agent import ACTIVE, TERMINAL, Agent
 from guard.core.agents.baseline import AGENT_BASELINE, STANDING, Ground, baseline_key
-from guard.core.agents.events import AgentBaselineRecorded, AgentClaimValidated, AgentEndDetected, AgentEvent, AgentKilled, AgentPlaced, AgentSpawned, AgentStatus, AgentTransitioned, AgentUpdated, RetentionSet
+from guard.core.agents.events import (
+    AgentBaselineRecorded,
+    AgentClaimValidated,
+    AgentEndDetected,
+    AgentEvent,
+    AgentKilled,
+    AgentPlaced,
+    AgentSpawned,
+    AgentStatus,
+    AgentTransitioned,
+    AgentUpdated,
+    RetentionSet,
+)
 from guard.core.agents.registry import AGENT_REGISTRY, GLOBAL_REGISTRY, KEEP_FINISHED
 from guard.core.agents.roster import AgentCounts, StatusEvent, transition
 from guard.core.agents.whereabouts import Placing

@@ -1,6 +1,5 @@
 """Record what agents and their starters report, after gathering the facts around each report."""
 
-from guard.core.base.first_use import dataclass
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -18,6 +17,7 @@ from guard.core.agents.findings import FINDINGS
 from guard.core.agents.registry import AGENT_REGISTRY
 from guard.core.agents.report import AgentReport
 from guard.core.agents.whereabouts import Placing, Whereabouts
+from guard.core.base.first_use import dataclass
 from guard.core.base.text import shorten, utf8_text
 from guard.core.log.view import ViewKind
 from guard.errors import WrongUsage

@@ -10,7 +10,14 @@ from guard.context.invocation import Invocation
 from guard.context.output import colour, prints_report
 from guard.core.base.text import escape, plural
 from guard.core.prove.receipt import ReceiptReport
-from guard.core.prove.report import EXIT_OF_PROOF, AcceptReport, CheckProof, Proof, ProofPlan, ProofReport
+from guard.core.prove.report import (
+    EXIT_OF_PROOF,
+    AcceptReport,
+    CheckProof,
+    Proof,
+    ProofPlan,
+    ProofReport,
+)
 from guard.core.prove.text import cell_lines, command_to_repeat, named_tests
 from guard.errors import Interrupted, WrongUsage
 

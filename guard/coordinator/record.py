@@ -1,6 +1,5 @@
 """Read and change the coordinator's state: decide under the lock, and record events together with the registries."""
 
-from guard.core.base.first_use import dataclass
 import os
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager
@@ -14,6 +13,7 @@ from guard.coordinator.register_agents import Register, expect_agents
 from guard.coordinator.registry_news import RegistryLook, look_at_agents
 from guard.core.agents.baseline import Ground
 from guard.core.agents.registry import GLOBAL_REGISTRY
+from guard.core.base.first_use import dataclass
 from guard.core.base.text import plural
 from guard.core.coordinator.decide import decide, load_plan
 from guard.core.coordinator.decide_restart import reset_plan

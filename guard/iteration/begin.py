@@ -9,7 +9,12 @@ from guard.context.invocation import Invocation
 from guard.core.base.text import escape, fit_line, shorten, utf8_text
 from guard.core.check.last_check import LAST_CHECK
 from guard.core.iteration.baseline import EMPTY, Baseline
-from guard.core.iteration.events import BaselineRecorded, IterationEnded, IterationStarted, RunStarted
+from guard.core.iteration.events import (
+    BaselineRecorded,
+    IterationEnded,
+    IterationStarted,
+    RunStarted,
+)
 from guard.core.iteration.facts import DirtyFile, Process
 from guard.core.iteration.report import BaselineReport
 from guard.core.iteration.run import RUN, Run

@@ -14,7 +14,16 @@ from guard.core.prove.events import MOST_NAMED, CheckEntry, ProofMade, TestChang
 from guard.core.prove.file_roles import FileChanges, matches_glob
 from guard.core.prove.judge_work import ProofJudgement, Terms, judge_work
 from guard.core.prove.proofs import PROOFS, check_digest
-from guard.core.prove.report import MOST_NAMES, AcceptReport, CheckPlan, CheckRun, Proof, ProofPlan, ProofReport, make_proof
+from guard.core.prove.report import (
+    MOST_NAMES,
+    AcceptReport,
+    CheckPlan,
+    CheckRun,
+    Proof,
+    ProofPlan,
+    ProofReport,
+    make_proof,
+)
 from guard.core.prove.settings import Moment, ProveCheck, ProveSettings
 from guard.core.rescue.redact import known_secrets, redact
 from guard.errors import RepositoryProblem, WrongUsage

@@ -5,7 +5,14 @@ from itertools import count
 from typing import Any
 
 from guard.core.agents.agent import Agent, AgentDraft
-from guard.core.agents.events import AgentEndDetected, AgentImported, AgentKilled, AgentSpawned, AgentStatus, AgentUpdated
+from guard.core.agents.events import (
+    AgentEndDetected,
+    AgentImported,
+    AgentKilled,
+    AgentSpawned,
+    AgentStatus,
+    AgentUpdated,
+)
 from guard.core.iteration.events import IterationEnded, IterationStarted, RunEnded, RunStarted
 from guard.core.iteration.facts import Status
 

@@ -8,7 +8,14 @@ from typing import Any, Literal, TypeVar, get_args
 from pydantic import Field
 
 from guard.core.agents.agent import ACTIVE, Agent
-from guard.core.agents.events import AgentEvent, AgentImported, AgentSpawned, AgentStatus, RegistryEvent, RetentionSet
+from guard.core.agents.events import (
+    AgentEvent,
+    AgentImported,
+    AgentSpawned,
+    AgentStatus,
+    RegistryEvent,
+    RetentionSet,
+)
 from guard.core.agents.roster import AgentCounts, FindAgent, Roster
 from guard.core.base.fields import Count, Id
 from guard.core.log.view import Fold, ViewDocument, ViewKind

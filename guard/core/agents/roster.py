@@ -9,7 +9,20 @@ from collections.abc import Callable, Mapping
 from typing import NamedTuple, assert_never, cast
 
 from guard.core.agents.agent import ACTIVE, STATUSES, Agent, AgentDraft, LastTest, is_end
-from guard.core.agents.events import AgentClaimValidated, AgentEndDetected, AgentEvent, AgentFindingRecorded, AgentImported, AgentKilled, AgentPlaced, AgentSpawned, AgentStatus, AgentTested, AgentTransitioned, AgentUpdated
+from guard.core.agents.events import (
+    AgentClaimValidated,
+    AgentEndDetected,
+    AgentEvent,
+    AgentFindingRecorded,
+    AgentImported,
+    AgentKilled,
+    AgentPlaced,
+    AgentSpawned,
+    AgentStatus,
+    AgentTested,
+    AgentTransitioned,
+    AgentUpdated,
+)
 from guard.core.agents.whereabouts import Whereabouts
 
 _PLACE = tuple(Whereabouts.model_fields)

@@ -5,7 +5,12 @@ from typing import Literal
 from pydantic import Field
 
 from guard.core.base.fields import Id, Instant, Line, Oid
-from guard.core.iteration.events import BaselineEvent, BaselineRecorded, BaselineSnapshotLost, RepositoryStanding
+from guard.core.iteration.events import (
+    BaselineEvent,
+    BaselineRecorded,
+    BaselineSnapshotLost,
+    RepositoryStanding,
+)
 from guard.core.log.events import IterationNumber
 from guard.core.log.view import FieldsFold, ViewDocument, worktree_view
 

@@ -5,7 +5,14 @@ from typing import Any, Literal, assert_never, get_args
 from pydantic import Field
 
 from guard.core.base.fields import Count, Frozen, Id, Instant, Line, Oid
-from guard.core.iteration.events import IterationEnded, IterationStarted, RunEnded, RunEvent, RunStarted, SessionSeen
+from guard.core.iteration.events import (
+    IterationEnded,
+    IterationStarted,
+    RunEnded,
+    RunEvent,
+    RunStarted,
+    SessionSeen,
+)
 from guard.core.iteration.facts import Process, Seconds, Status
 from guard.core.log.events import IterationNumber
 from guard.core.log.view import FieldsFold, WorktreeView, worktree_view

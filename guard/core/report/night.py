@@ -6,7 +6,14 @@ from datetime import datetime
 from typing import Any, Literal, get_args
 
 from guard.core.agents.agent import ACTIVE, TERMINAL
-from guard.core.agents.events import AgentEndDetected, AgentImported, AgentKilled, AgentPlaced, AgentSpawned, AgentUpdated
+from guard.core.agents.events import (
+    AgentEndDetected,
+    AgentImported,
+    AgentKilled,
+    AgentPlaced,
+    AgentSpawned,
+    AgentUpdated,
+)
 from guard.core.base.agent_json import Event, part_of, parts_of, text_of
 from guard.core.breaker.events import BreakerClosed, BreakerEvent, BreakerOpened, TrialClaimed
 from guard.core.breaker.state import Breaker, BreakerFold
@@ -14,7 +21,13 @@ from guard.core.check.events import CheckMade, QuestionAnswered
 from guard.core.coordinator.state import Coordinator, CoordinatorFold
 from guard.core.coordinator.task_events import AuditorFail, CoordinatorEvent
 from guard.core.cost.usage import UNKNOWN, Usage
-from guard.core.iteration.events import IterationEnded, IterationStarted, RunEnded, RunStarted, SessionSeen
+from guard.core.iteration.events import (
+    IterationEnded,
+    IterationStarted,
+    RunEnded,
+    RunStarted,
+    SessionSeen,
+)
 from guard.core.iteration.facts import Status
 from guard.core.log.events import BaseEvent
 from guard.core.log.view import Fold

@@ -5,7 +5,6 @@ Only neighbours are compared, so two calls of each subagent are kept. The line o
 compare it, and only a small part of a stream is.
 """
 
-from guard.core.base.first_use import late_pattern
 import re
 from collections.abc import Callable, Mapping
 from contextlib import suppress
@@ -22,6 +21,7 @@ from guard.core.base.agent_json import (
     text_of,
     word_in,
 )
+from guard.core.base.first_use import late_pattern
 from guard.core.base.lines import event_in
 from guard.core.base.text import escape, fit_line
 from guard.core.tool_calls.agent_loop import LoopFound, LoopPattern
