@@ -62,7 +62,7 @@ def cpu_seconds(
     environ: Mapping[str, str] | None = None,
     codes: Collection[int] = range(256),
 ) -> float:
-    """The CPU time of a whole process and those that it waited for, the median of several; each ends with one of these codes."""
+    """The CPU time of a whole process and those that it waited for, the median of several; its exit code is one of these."""
     times = []
     for _ in range(rounds):
         process = subprocess.Popen(argv, stdout=subprocess.DEVNULL, cwd=cwd, env=environ)
