@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.__main__ import NAMES, ONLY_BY_NAME
+from benchmarks.__main__ import NAMES, ONLY_BY_NAME, with_part
 from benchmarks.coordinator import rows as coordinator_rows
 from benchmarks.hook import rows as hook_rows
 from benchmarks.kills import rows as kills_rows
@@ -206,3 +206,11 @@ def test_the_set_of_last_messages_has_sixty_that_no_other_set_has() -> None:
 def test_a_peer_that_needs_another_python_says_so() -> None:
     with pytest.raises(NotInstalled, match=r"^needs Python 3.99, which is not here$"):
         install(Peer("no-such-package", "1.0", (3, 99)))
+
+
+def test_a_part_of_the_results_is_replaced_and_the_others_stay() -> None:
+    before = "# Results\n\nWhat they are.\n\n## hook\n\nold\n\n## gate\n\nkept\n"
+    after = (
+        "# Results\n\nWhat they are.\n\n## startup\n\nfirst\n\n## hook\n\nnew\n\n## gate\n\nkept\n"
+    )
+    assert with_part(with_part(before, "hook", "new\n"), "startup", "first\n") == after
