@@ -67,6 +67,10 @@ class StoreUnavailable(GuardError, exit_code=6):
     """The store or its lock was not available in time; nothing was recorded."""
 
 
+class ServerLost(StoreUnavailable):
+    """The server of the store does not answer; what was sent last may be recorded or not."""
+
+
 class Interrupted(GuardError, exit_code=130):
     """Ctrl-C, or a signal that means the same, ended a command; the hint says what is safe."""
 

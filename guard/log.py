@@ -21,6 +21,7 @@ from guard.core.log.reports import Finding, RebuildReport, VerifyReport
 from guard.core.metrics.groups import Grouping
 from guard.core.metrics.report import MetricsReport
 from guard.errors import GuardError, Refused, StateProblem, WrongUsage
+from guard.git.locate import linked_work_trees
 from guard.snapshots.shadow import SHADOW_FOLDER
 from guard.store.log import LIVE
 from guard.store.segments import BrokenLog
@@ -115,7 +116,10 @@ def _lines(file: BinaryIO) -> Iterator[bytes]:
 def _find_lost_snapshots(guard: Invocation) -> Iterator[Finding]:
     from guard.snapshots.last_resort import has_snapshot
 
+    own = _own_keys(guard)
     for key, baseline in guard.store.views(BASELINE).items():
+        if own is not None and key not in own:
+            continue
         if baseline.kept is not None and not has_snapshot(guard, baseline.kept):
             yield Finding(
                 file=SHADOW_FOLDER,
@@ -123,6 +127,17 @@ def _find_lost_snapshots(guard: Invocation) -> Iterator[Finding]:
                 problem="the snapshot of the work tree from before the iteration is gone, or cannot be trusted",
                 hint="find out which program deleted it; `guard check` judges the iteration without it",
             )
+
+
+def _own_keys(guard: Invocation) -> frozenset[str] | None:
+    """Return the keys of the work trees that this machine has; None if the workspace has no other ones."""
+    known = guard.repository_if_any
+    if guard.workspace.server is None:
+        return None
+    if known is None:
+        return frozenset()
+    roots = (known.root, *linked_work_trees(known.common_dir))
+    return frozenset(guard.key_of(root) for root in roots)
 
 
 def rebuild(guard: Invocation, *, salvage: bool) -> RebuildReport:

@@ -16,6 +16,7 @@ from hypothesis import HealthCheck, settings
 
 from guard.store.file_store import FileStore
 from tests.support import PATIENT, git
+from tests.support.machines import free_port, why_not
 from tests.support.postgres import PostgresServer, find_programs, postgres_server
 from tests.support.tmux_server import TmuxServer, tmux_server
 from tests.support.victims import Victims
@@ -209,3 +210,15 @@ def kept_in(request: pytest.FixtureRequest, workspace: Path) -> str:
 def dsn(postgres: PostgresServer) -> str:
     """The address of a database of the test's own."""
     return postgres.new_database(f"test_{next(_NUMBERS)}")
+
+
+@pytest.fixture(scope="session")
+def network_postgres() -> Iterator[PostgresServer]:
+    """A PostgreSQL server that machines reach over the network, with a password."""
+    programs, why = find_programs(), why_not()
+    if programs is None or why is not None:
+        if programs is None and os.environ.get("GUARD_TESTS_REQUIRE_POSTGRES"):
+            pytest.fail("PostgreSQL is not installed")
+        pytest.skip(why or "PostgreSQL is not installed (apt-get install postgresql)")
+    with postgres_server(programs, "*", free_port()) as server:
+        yield server

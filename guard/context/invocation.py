@@ -13,6 +13,7 @@ from guard.context.config import NO_APPROVAL, Approval, ConfigSources, has_recor
 from guard.context.output import Output
 from guard.context.workspace import Workspace
 from guard.core.base.first_use import dataclass
+from guard.core.base.text import plural
 from guard.core.config.resolve import Resolved, nest_keys
 from guard.core.config.settings import Settings
 from guard.errors import GuardError, RepositoryProblem, WrongUsage
@@ -224,7 +225,10 @@ class Invocation:
 
     @cached_property
     def store(self) -> "WorkspaceStore":
-        return self.open_store(self._own_config.settings.store.lock_timeout_seconds)
+        store = self.open_store(self._own_config.settings.store.lock_timeout_seconds)
+        if self.workspace.server is not None:
+            self._hand_in(store)
+        return store
 
     def open_store(self, lock_timeout_seconds: float) -> "WorkspaceStore":
         """Open the store of the workspace for a caller that waits so long for its lock."""
@@ -245,14 +249,37 @@ class Invocation:
     def _open_server(self, server: "Dsn", lock_timeout_seconds: float) -> "WorkspaceStore":
         # The driver is dear to load, and needed for this alone.
         try:
-            from guard.store.postgres.store import PostgresStore
+            from guard.store.postgres.journaled_store import JournaledStore
         except ImportError:
             raise WrongUsage(
                 "a store in PostgreSQL needs the package psycopg",
                 "install guard with it: pip install 'completion-guard[fleet]'",
             ) from None
-        name = self.workspace.shared_name
-        return PostgresStore(server, name, lock_timeout_seconds=lock_timeout_seconds)
+        return JournaledStore(
+            server,
+            self.workspace.shared_name,
+            lock_timeout_seconds=lock_timeout_seconds,
+            folder=self.workspace.path,
+            notice=self.output.warn,
+        )
+
+    def _hand_in(self, store: "WorkspaceStore") -> None:
+        """Record what runs of this machine could not, and say what stays unseen."""
+        from guard.store.postgres.journal import find_journals
+        from guard.store.postgres.journaled_store import JournaledStore
+
+        assert isinstance(store, JournaledStore)
+        if not find_journals(self.workspace.path):
+            return
+        try:
+            if count := store.hand_in():
+                self.output.note(
+                    f"handed in {plural(count, 'record')} that a run kept here while the server was away"
+                )
+        except GuardError as error:
+            self.output.warn(error.message)
+        for path in find_journals(self.workspace.path):
+            self.output.warn(f"not seen: the records in {path}, which are not in the log yet")
 
     def fleet_stores(self) -> "Iterator[tuple[str, int, WorkspaceStore]]":
         """Yield every workspace of the server: its name, how many records it has, and its store."""

@@ -35,8 +35,11 @@ class Accounts:
         guard: Invocation,
         scope: Callable[[], Scope],
         otherwise: str = "the gate goes by the stream alone",
+        store: Store | None = None,
     ) -> None:
         self._guard = guard
+        self._given = store
+        """What to record in; by default a store that waits only briefly for its lock."""
         self._current = scope
         """Returns the scope of the team, as far as it is known by now."""
         self._otherwise = otherwise
@@ -145,7 +148,7 @@ class Accounts:
     @cached_property
     def _store(self) -> Store:
         self._guard.prepare_workspace()
-        return self._guard.open_store(_LOCK_SECONDS)
+        return self._given or self._guard.open_store(_LOCK_SECONDS)
 
     def _is_due(self, sign: Alive) -> bool:
         now = self._guard.clock.boot()

@@ -13,6 +13,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from guard import breaker
+from guard.context.account import account_free_at
 from guard.context.invocation import Invocation
 from guard.context.lease import Lease, find_process
 from guard.coordinator.plan import load_file
@@ -38,6 +39,7 @@ from guard.plan.run_state import PlanRunState, PlanRunTerms
 from guard.plan.slots import Slots
 from guard.plan.tick import tick_plan
 from guard.plan.work_tree import slot_invocation
+from guard.run.late_verdict import record_late_verdicts
 from guard.run.order import check_program, read_prompt
 from guard.snapshots.last_resort import add_snapshot
 from guard.system.file_events import make_bell
@@ -63,6 +65,7 @@ def run_plan(
     guard = replace(_with_agents(guard, terms.agents), output=display.output)
     _load(guard, terms.plan_file)
     with _alone(Slots(guard)) as slots:
+        record_late_verdicts(guard)
         return PlanRun(PlanRunState(guard, terms, slots, display)).run()
 
 
@@ -161,6 +164,7 @@ class PlanRun:
         """Take in what has ended, land it, and send agents; return why the run ends, once nothing goes on."""
         run = self._run
         self._lease.renew()
+        run.account_until = account_free_at(run.guard)
         run.state = require_state(run.guard)
         before = run.state.events_folded
         self._intake.take_in_ended()

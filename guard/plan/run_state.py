@@ -80,6 +80,8 @@ class PlanRunState:
         self.breaker_reason: str | None = None
         self.fault = ""
         """Why guard cannot start agents."""
+        self.account_until: datetime | None = None
+        """Until when all who share the account pause."""
         self.signals = 0
         """How often the user has asked the run to end."""
         self._begun = time.monotonic()
@@ -123,6 +125,7 @@ class PlanRunState:
     def limited_until(self) -> datetime | None:
         """Until when a usage limit keeps guard from starting agents."""
         ends = [found.rest_until for _, found in self.records() if found.is_limited]
+        ends.append(self.account_until)
         return max((end for end in ends if self.is_ahead(end)), default=None, key=_as_time)
 
     def is_ahead(self, until: datetime | None) -> bool:

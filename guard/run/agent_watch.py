@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from math import inf
 
@@ -12,8 +13,9 @@ from guard.core.classify.stream_reader import OutputReader
 from guard.core.cost.usage import Usage, measure_usage
 from guard.core.run.settings import RunSettings
 from guard.core.team.change import Change
-from guard.core.team.state import Scope
+from guard.core.team.state import TEAM, Scope, team_key
 from guard.core.tool_calls.agent_loop import LoopFound
+from guard.errors import GuardError
 from guard.gate.accounts import Accounts
 from guard.hooks.ingest import ingest_hooks
 from guard.hooks.loops import HookLoops
@@ -39,7 +41,11 @@ class TeamFeed:
         self._child = child
         self._named = self._session = session
         self._accounts = Accounts(
-            guard, self._scope, "the team is counted without what the output tells of helpers"
+            guard,
+            self._scope,
+            "the team is counted without what the output tells of helpers",
+            # With a server, one store for the whole run, which goes on while the server is away.
+            guard.store if guard.workspace.server is not None else None,
         )
 
     def look(self, session: str | None) -> None:
@@ -147,6 +153,7 @@ class AgentWatch:
             return
         self._looked = now
         self._kept.touch()
+        self.guard.store.refresh()
         self._count_idle(passed, self.processes.look())
         self._note(self.child.session)
         self._hooked.look(self._session)
@@ -259,3 +266,7 @@ class AgentWatch:
         if session is not None and session != self._session:
             self._session = session
             record_session(self.guard, self.iteration, None, session, None)
+            with suppress(
+                GuardError
+            ):  # Of the team that is known the run can judge without the server.
+                self.guard.store.view(TEAM, team_key(self.guard.worktree_key, session))

@@ -2,11 +2,13 @@
 
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
 
 from guard.check.taskfile import count_open_boxes
+from guard.context.account import account_seconds
 from guard.context.ids import new_id
 from guard.context.invocation import Invocation
 from guard.core.check.answer import ANSWER
@@ -26,7 +28,7 @@ from guard.core.run.loop import (
     count_spending,
 )
 from guard.core.run.report import LoopReport
-from guard.errors import BreakerOpen, GuardError, StoreUnavailable, WrongUsage
+from guard.errors import BreakerOpen, GuardError, ServerLost, StoreUnavailable, WrongUsage
 from guard.run.order import RunOrder, read_prompt, with_prompt
 from guard.run.run import StoppedByPerson, is_still_open, run_iteration, tell_of_verdict
 from guard.snapshots.last_resort import save_before_abort
@@ -36,6 +38,8 @@ _FEEDBACK = "{feedback}"
 _TICK_SECONDS = 0.5
 _CUT_OFF = ("limited", "error", "interrupted")
 """After these the next iteration gets the same answer: the session had no time to use it."""
+_SERVER_SECONDS = 5.0
+_ACCOUNT_SECONDS = 60.0
 INTERRUPTED = 130
 UNVERIFIABLE = 15
 
@@ -67,7 +71,8 @@ class Loop:
         self._write = keep
         """Writes the report of the loop, as far as it has come."""
         self._limited_since: datetime | None = None
-        self._begun = time.monotonic()
+        self._begun = self._due = time.monotonic()
+        """When the loop began, and when its next iteration may begin."""
         self._reports: list[CheckReport] = []
         self._limited = 0
         self._code = 0
@@ -96,8 +101,11 @@ class Loop:
             end, fault = Next("fault", code), error
         assert end.ends is not None
         if fault is None:
-            with save_before_abort(self._guard):
-                self._end_run(end.ends)
+            try:
+                with save_before_abort(self._guard):
+                    self._end_run(end.ends)
+            except ServerLost as error:
+                self._guard.output.warn(f"the end of the run is not recorded: {error.message}")
         if fault is None and end.ends not in ("stopped", "breaker_open", "blocked"):
             self._notify_of_end(end.ends)
         return self._report(end.ends, end.code), fault
@@ -147,12 +155,26 @@ class Loop:
             send_notice(self._guard, notice)
 
     def _iterate_until_end(self) -> Next:
+        while True:
+            try:
+                return self._iterate_with_server()
+            except ServerLost as error:
+                if not self._reports:
+                    raise
+                self._wait_for_server(error)
+
+    def _iterate_with_server(self) -> Next:
+        self._rest()
         end = self._prove_end(self._find_end())
         while end is None:
+            if self._has_waited_for_account():
+                end = self._prove_end(self._find_end())
+                continue
             step = self._iterate()
+            self._due = time.monotonic() + step.seconds
             end = self._prove_end(step if step.ends is not None else self._find_end())
             if end is None:
-                self._sleep(step.seconds)
+                self._rest()
                 end = self._prove_end(self._find_end())
         return end
 
@@ -262,6 +284,20 @@ class Loop:
         self._notify(report)
         return step
 
+    def _wait_for_server(self, lost: ServerLost) -> None:
+        """Wait until the server answers again; raise if it stays away for too long."""
+        guard = self._guard
+        seconds = guard.users_config.settings.fleet.wait_seconds
+        left = self._time_left()
+        until = time.monotonic() + (seconds if left is None else min(seconds, left))
+        guard.output.warn(f"{lost.message}; the loop waits for the server for {seconds:.0f} s")
+        while time.monotonic() < until:
+            time.sleep(min(_SERVER_SECONDS, max(0.0, until - time.monotonic())))
+            with suppress(ServerLost):
+                guard.store.view(RUN, guard.worktree_key)
+                return
+        raise lost
+
     def _time_left(self) -> float | None:
         limit = self._plan.limits.max_seconds
         return None if limit is None else max(0.0, limit - self._elapsed_seconds())
@@ -321,6 +357,22 @@ class Loop:
         if place in prompt:
             return prompt.replace(place, added)
         return b"%s\n\n%s\n" % (prompt.rstrip(b"\n"), added) if added else prompt
+
+    def _has_waited_for_account(self) -> bool:
+        """Tell whether the account is at its limit, after a sleep of a minute at most."""
+        left = account_seconds(self._guard)
+        if left <= 0:
+            return False
+        account = self._guard.users_config.settings.fleet.account
+        self._guard.output.warn(
+            f"account {account} is at its usage limit: the loop pauses until the reset"
+        )
+        self._sleep(min(left, _ACCOUNT_SECONDS))
+        return True
+
+    def _rest(self) -> None:
+        """Sleep until the next iteration may begin."""
+        self._sleep(max(0.0, self._due - time.monotonic()))
 
     def _sleep(self, seconds: float) -> None:
         left, live = self._time_left(), self._guard.output.live()

@@ -208,7 +208,7 @@ def _owner_of(guard: Invocation, known: Agent) -> tuple[EntryOwner, str]:
     where = known.whereabouts
     if known.status not in ACTIVE:
         return "ended", ""
-    if not where.is_known or _is_this_guard(where) or is_inside(where, guard.environ):
+    if not where.is_known or is_this_guard(where) or is_inside(where, guard.environ):
         return "ours", ""
     seen = look(where, age_seconds=seconds_since_placed(known, guard.clock), here=read_host())
     if seen.state == "ended":
@@ -221,7 +221,7 @@ def _this_guard() -> Whereabouts:
     return Whereabouts(host=own.host, keeper_pid=own.pid, keeper_start=own.pid_start)
 
 
-def _is_this_guard(where: Whereabouts) -> bool:
+def is_this_guard(where: Whereabouts) -> bool:
     return all(getattr(where, name) == getattr(_this_guard(), name) for name in _KEEPER)
 
 

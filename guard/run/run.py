@@ -13,6 +13,7 @@ from datetime import datetime
 from guard import breaker
 from guard.check.record import Feeds
 from guard.check.verdict import Observation, judge, stop
+from guard.context.account import hold_account
 from guard.context.invocation import Invocation
 from guard.context.lease import find_process, keep_lease
 from guard.core.check.report import CheckReport
@@ -21,6 +22,7 @@ from guard.core.classify import Classification, make_reader
 from guard.core.hooks.event_kinds import MARK
 from guard.core.iteration.run import RUN
 from guard.core.run.command import limit_cost
+from guard.core.run.loop import account_pause
 from guard.errors import BreakerOpen, GuardError, WrongUsage
 from guard.iteration.begin import begin, record_not_started
 from guard.iteration.current import (
@@ -33,6 +35,7 @@ from guard.iteration.current import (
 from guard.iteration.kept_output import KeptOutput
 from guard.run.agent_watch import AgentWatch
 from guard.run.child import AgentProcess, ChildExit
+from guard.run.late_verdict import record_late_verdicts, record_or_keep
 from guard.run.order import RunOrder, agent_of_command, check_program, current_folder
 from guard.run.registry_entry import RegistryEntry, enter_registry
 from guard.snapshots.last_resort import save_before_abort, saves_before_abort
@@ -50,7 +53,10 @@ class StoppedByPerson(Exception):
 @saves_before_abort
 def run_iteration(guard: Invocation, order: RunOrder) -> CheckReport:
     with interrupt_on_termination(), _lease(guard):
+        record_late_verdicts(guard)
         left = finish_open_iteration(guard, order.terms, order.goes_on)
+        if left is not None:
+            _share_limit(guard, left)
         if left is not None and (order.goes_on or is_still_open(guard, left)):
             return left
         if left is not None:
@@ -61,6 +67,7 @@ def run_iteration(guard: Invocation, order: RunOrder) -> CheckReport:
             report = _iterate_in_registry(guard, order)
         finally:
             guard.store.anchor()  # The agent may have deleted the log, and what remembers it too.
+        _share_limit(guard, report)
     if order.notifies and not order.in_loop:
         tell_of_verdict(guard, report, None)
     return report
@@ -68,6 +75,11 @@ def run_iteration(guard: Invocation, order: RunOrder) -> CheckReport:
 
 def _lease(guard: Invocation) -> AbstractContextManager[None]:
     return keep_lease(guard.writable_store, guard.users_config.settings.fleet.lease_seconds)
+
+
+def _share_limit(guard: Invocation, report: CheckReport) -> None:
+    with suppress(GuardError, OSError):  # Others who share the account find out themselves.
+        hold_account(guard, account_pause(report, guard.clock.now()))
 
 
 def tell_of_verdict(guard: Invocation, report: CheckReport, limited_since: datetime | None) -> None:
@@ -120,7 +132,7 @@ def _iterate_in_registry(guard: Invocation, order: RunOrder) -> CheckReport:
     except (GuardError, OSError) as error:
         entry.record_failure(str(error))
         raise
-    entry.record_verdict(report)
+    record_or_keep(entry, report)
     return report
 
 
@@ -175,7 +187,9 @@ def _iterate(guard: Invocation, order: RunOrder, entry: RegistryEntry | None = N
     guard.store.survey()
     marks = {MARK: iteration.mark, **guard.log_keeper.supervisor_variable(supervisor)}
     started = False
-    with save_before_abort(guard, whatever=lambda: started), ExitStack() as held:
+    # Without its server the run goes on, once it has begun.
+    goes_on = guard.store.journal(guard.worktree_key)
+    with save_before_abort(guard, whatever=lambda: started), goes_on, ExitStack() as held:
         output_files = KeptOutput.of(guard, iteration)
         kept = held.enter_context(output_files.open())
         prompt = order.prompt if order.prompt is not None else order.shown_prompt

@@ -115,6 +115,14 @@ class Store(Protocol):
         """Give the lease back; without one nothing happens."""
         ...
 
+    def journal(self, worktree: str) -> AbstractContextManager[None]:
+        """Go on with the work tree while the block runs, also without the server that the store may need."""
+        ...
+
+    def refresh(self) -> None:
+        """Go back to a server that answers again, if the block of `journal` is without it."""
+        ...
+
 
 class Upkeep(Protocol):
     """Look after a store: check it, make its views again, move its log, and notice what an agent does to it."""

@@ -9,7 +9,7 @@ mark in the lock file says up to where all views on disk are known to be current
 import os
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager, nullcontext, suppress
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from datetime import datetime
 from pathlib import Path
 from time import sleep
@@ -139,6 +139,12 @@ class FileStore:
 
     def end_lease(self, name: str) -> None:
         FileLeases(self.path).end(name)
+
+    def journal(self, worktree: str) -> AbstractContextManager[None]:  # noqa: ARG002
+        return nullcontext()
+
+    def refresh(self) -> None:
+        """Files need no server."""
 
     def recent(self) -> list[LogEntry]:
         # The live segment is the newest part of the log, however long that is.

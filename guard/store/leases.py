@@ -31,8 +31,14 @@ class FileLeases:
             _remove_old(folder, now)
 
     def is_held(self, name: str) -> bool:
+        return self.seconds_left(name) > 0
+
+    def seconds_left(self, name: str) -> float:
+        """Return for how long the lease is held yet; 0 if it is not."""
         with self._open() as folder:
-            return folder is not None and _seconds_left(folder, name, _file_time(folder)) > 0
+            if folder is None:
+                return 0.0
+            return max(0.0, _seconds_left(folder, name, _file_time(folder)))
 
     def end(self, name: str) -> None:
         with self._open() as folder:

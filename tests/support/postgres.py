@@ -9,7 +9,8 @@ from contextlib import contextmanager
 from pathlib import Path
 
 USER = "postgres"
-_START = "-c listen_addresses= -c unix_socket_directories={} -c max_connections=200{}"
+PASSWORD = "s3kr/t pass:w%rd"
+_START = "-c listen_addresses='{}' -c port={} -c unix_socket_directories={} -c max_connections=200{}"
 
 
 def find_programs() -> Path | None:
@@ -25,21 +26,36 @@ def _has_all(place: Path) -> bool:
 
 
 class PostgresServer:
-    def __init__(self, folder: Path, programs: Path, *, durable: bool = False) -> None:
+    """One that listens on the network wants the password there."""
+
+    def __init__(
+        self,
+        folder: Path,
+        programs: Path,
+        listen: str = "",
+        port: int = 5432,
+        *,
+        durable: bool = False,
+    ) -> None:
         self.folder = folder
+        self.port = port
+        self._listen = listen
         self._durable = durable
         self._programs = programs
         self._data = folder / "data"
 
     def make(self) -> None:
         self._run("initdb", "-A", "trust", "-U", "guard", "--no-sync", "-D", str(self._data))
+        if self._listen:
+            with open(self._data / "pg_hba.conf", "a", encoding="ascii") as file:
+                file.write("host all all 10.0.0.0/8 scram-sha-256\n")
         self.start()
+        if self._listen:
+            self.query("postgres", f"ALTER ROLE guard PASSWORD '{PASSWORD}'")
 
     def start(self) -> None:
-        log, options = (
-            str(self.folder / "log"),
-            _START.format(self.folder, "" if self._durable else " -c fsync=off"),
-        )
+        log, durable = str(self.folder / "log"), "" if self._durable else " -c fsync=off"
+        options = _START.format(self._listen, self.port, self.folder, durable)
         self._run(
             "pg_ctl", "-w", "-t", "120", "-D", str(self._data), "-l", log, "-o", options, "start"
         )
@@ -53,7 +69,19 @@ class PostgresServer:
         return f"postgresql://guard@/{name}?host={self.folder}"
 
     def query(self, database: str, text: str) -> str:
-        words = ["psql", "-X", "-q", "-A", "-t", "-U", "guard", "-h", str(self.folder)]
+        words = [
+            "psql",
+            "-X",
+            "-q",
+            "-A",
+            "-t",
+            "-U",
+            "guard",
+            "-h",
+            str(self.folder),
+            "-p",
+            f"{self.port}",
+        ]
         return self._run(*words, "-d", database, "-c", text)
 
     def _run(self, program: str, *words: str) -> str:
@@ -76,12 +104,14 @@ class PostgresServer:
 
 
 @contextmanager
-def postgres_server(programs: Path, *, durable: bool = False) -> Iterator[PostgresServer]:
+def postgres_server(
+    programs: Path, listen: str = "", port: int = 5432, *, durable: bool = False
+) -> Iterator[PostgresServer]:
     """Run a server; its folder has a short path, because that of a socket may have 107 bytes."""
     folder = Path(tempfile.mkdtemp(prefix="guard-pg-", dir="/tmp"))
     if os.geteuid() == 0:
         shutil.chown(folder, USER, USER)
-    server = PostgresServer(folder, programs, durable=durable)
+    server = PostgresServer(folder, programs, listen, port, durable=durable)
     try:
         server.make()
         yield server

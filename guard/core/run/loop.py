@@ -10,6 +10,8 @@ from guard.core.cost.budget import BudgetEnd, Spending, spend
 
 AFTER_RESET = timedelta(minutes=1)
 """A limit is asked about a minute after its reset, never before."""
+_OF_THE_SERVICE = frozenset({"outage", "overloaded"})
+"""Reasons that concern no account."""
 _STILL_ALIVE = ("alive", "team", "agent_alive")
 _ALIVE_SECONDS = 10.0
 _FIRST_BACKOFF_SECONDS = 60.0
@@ -106,6 +108,13 @@ def after_iteration(report: CheckReport, now: datetime, limited: int, has_tasks:
     if report.reason in _STILL_ALIVE:
         return Next(None, code, _ALIVE_SECONDS)
     return Next(None, code)
+
+
+def account_pause(report: CheckReport, now: datetime) -> float:
+    """Return for how many seconds all who share the account have to pause; 0 if the verdict tells of no limit of it."""
+    if report.retry_at is None or report.reason in _OF_THE_SERVICE:
+        return 0.0
+    return max(0.0, (report.retry_at + AFTER_RESET - now).total_seconds())
 
 
 def _seconds_to_wait(retry_at: datetime | None, now: datetime, limited: int) -> float:

@@ -16,7 +16,7 @@ from guard.core.log.events import BaseEvent, SegmentOpened
 from guard.core.log.record import START, LogEntry, Position, decode_alone, encode
 from guard.core.log.replay import feed_fold, touched_paths
 from guard.core.log.view import Fold, ViewDocument, ViewKind, seal
-from guard.errors import StateProblem, StoreUnavailable
+from guard.errors import ServerLost, StateProblem
 from guard.store.postgres.agent_rows import (
     AgentRows,
     Name,
@@ -316,7 +316,7 @@ class PostgresChange:
         assert connection is not None
         try:
             if connection.closed:
-                raise StoreUnavailable(
+                raise ServerLost(
                     f"the connection to {self._session.dsn.shown} was lost; nothing was recorded",
                     "try again",
                 )

@@ -12,7 +12,7 @@ import psycopg
 from psycopg import errors
 from psycopg.conninfo import make_conninfo
 
-from guard.errors import ConfigProblem, GuardError, StateProblem, StoreUnavailable
+from guard.errors import ConfigProblem, GuardError, ServerLost, StateProblem, StoreUnavailable
 from guard.store.dsn import Dsn
 from guard.store.postgres.schema import CREATE, FORMAT, STEPS
 
@@ -99,6 +99,10 @@ class ServerSession:
             else:
                 self._has_answered = True
                 return done
+
+    def expect_nothing(self) -> None:
+        """Wait no more for the server to come back: the next question asks once."""
+        self._has_answered = False
 
     def _may_return(self, error: psycopg.OperationalError) -> bool:
         # A server that never answered is not there: then the caller hears of it at once.
@@ -221,7 +225,7 @@ def explain(dsn: Dsn, error: psycopg.Error, lock_timeout: float) -> GuardError:
             f"{dsn.shown}: {text}", "the page about fleets says what the role has to be allowed"
         )
     if isinstance(error, psycopg.OperationalError | psycopg.InterfaceError):
-        return StoreUnavailable(
+        return ServerLost(
             f"cannot reach {dsn.shown}: {text}",
             "check the address, the network and the password (PGPASSWORD, ~/.pgpass), then try again",
         )

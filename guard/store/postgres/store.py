@@ -1,7 +1,7 @@
 """Keep the store of a workspace in PostgreSQL: the bytes of the log line by line, the views and the leases as rows."""
 
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from datetime import datetime
 from itertools import groupby
 from time import monotonic
@@ -48,6 +48,7 @@ from guard.store.transfer import LogLine, check_lines
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from guard.store import Change
     from guard.store.dsn import Dsn
 
 D = TypeVar("D", bound=ViewDocument)
@@ -185,7 +186,7 @@ class PostgresStore:
         return Position(*rows[0]) if rows else START
 
     @contextmanager
-    def change(self, timeout: float | None = None) -> Iterator[PostgresChange]:
+    def change(self, timeout: float | None = None) -> "Iterator[Change]":
         session = self._session
         limit = session.lock_timeout if timeout is None else timeout
         if not session.guarded.acquire(timeout=limit):
@@ -239,11 +240,25 @@ class PostgresStore:
             )
         )
 
+    def seconds_of_lease(self, name: str) -> float:
+        """Return for how long any workspace of the database holds the lease yet; 0 if none does."""
+        if self._session.workspace() is None and not self._session.has_tables():
+            return 0.0
+        text = "SELECT extract(epoch FROM max(until) - clock_timestamp())::float8 FROM guard.lease WHERE name = %s"
+        ((left,),) = self._session.run((text, [name]))[0]
+        return max(0.0, left or 0.0)
+
     def end_lease(self, name: str) -> None:
         self._read(
             "WITH ended AS (DELETE FROM guard.lease WHERE workspace = %s AND name = %s) SELECT 1",
             name,
         )
+
+    def journal(self, worktree: str) -> AbstractContextManager[None]:  # noqa: ARG002
+        return nullcontext()
+
+    def refresh(self) -> None:
+        """There is no journal to come back from."""
 
     # Upkeep
 
@@ -373,9 +388,7 @@ class PostgresStore:
         known = self._known
         if known is None or not known.seq:
             return
-        rows = self._read(_LINES, known.seq - 1, 1)
-        line = bytes(rows[0][0]) if rows else b""
-        if not line.endswith(f'"hash":"{known.hash}"}}'.encode()):
+        if not self.has_record(known.seq, known.hash):
             raise StateProblem(
                 f"record {known.seq} of the log in {self._session.dsn.shown} is another one than before",
                 "find out which program changed it; `guard verify` says more",
@@ -383,6 +396,16 @@ class PostgresStore:
 
     def refuse_lost_segments(self) -> None:
         """There are no parts that could be lost."""
+
+    def recorded_ids(self, ids: Sequence[str]) -> frozenset[str]:
+        """Return those of the ids under which an event is recorded."""
+        text = "SELECT id FROM guard.event WHERE workspace = %s AND id = ANY(%s)"
+        return frozenset(name for (name,) in self._read(text, list(ids)))
+
+    def has_record(self, seq: int, digest: str) -> bool:
+        """Tell whether the record with this number has this hash."""
+        rows = self._read(_LINES, seq - 1, 1)
+        return bool(rows) and bytes(rows[0][0]).endswith(f'"hash":"{digest}"}}'.encode())
 
     def listen(self) -> "psycopg.Connection[tuple[Any, ...]]":
         """Return a connection of its own that hears of changes."""
