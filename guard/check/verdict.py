@@ -42,6 +42,7 @@ from guard.iteration.current import (
 from guard.iteration.kept_output import KeptOutput, classify_kept_output, unwatched_since
 from guard.iteration.process_watch import ProcessWatch
 from guard.snapshots.last_resort import add_snapshot, has_snapshot, saves_before_abort
+from guard.snapshots.remote import push_snapshots
 from guard.snapshots.shadow import SHADOW_FOLDER, refuse_untrusted
 from guard.team import TeamWatch
 
@@ -79,7 +80,9 @@ class Observation:
 def check(guard: Invocation, terms: CheckTerms) -> CheckReport:
     guard.prepare_workspace()  # A snapshot may be the first thing that goes there.
     iteration = current_iteration(guard, terms)
-    return judge(guard, iteration, terms, Observation.afterwards(guard, iteration))
+    report = judge(guard, iteration, terms, Observation.afterwards(guard, iteration))
+    push_snapshots(guard)
+    return report
 
 
 def judge(
@@ -159,6 +162,7 @@ def rescue(guard: Invocation, terms: CheckTerms, *, dry: bool, on_branch: bool) 
         guard.output.warn(warning)
     if not dry:
         record_rescue(check.subject, made)
+        push_snapshots(guard)
     return RescueReport(run=iteration.run, iteration=iteration.number, dry_run=dry, **dict(made))
 
 

@@ -13,6 +13,9 @@ from guard.core.base.text import escape
 from guard.core.config.resolve import Resolved, knobs, value_of
 from guard.core.log.reports import ConfigReport, SettingLine
 
+_ADDRESSES = ("workspace", "rescue.remote")
+"""Settings that may hold an address with a password."""
+
 
 @click.command("config")
 @prints_report
@@ -48,7 +51,7 @@ def _lines(resolved: Resolved, workspace_flag: str | None) -> list[SettingLine]:
 
 def _shown(key: str, value: Any) -> Any:
     """Return a value without the password that an address may have in it."""
-    return show_place(value) if key == "workspace" and isinstance(value, str) else value
+    return show_place(value) if key in _ADDRESSES and isinstance(value, str) else value
 
 
 def _plain(value: Any) -> Any:

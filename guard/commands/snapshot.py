@@ -8,6 +8,7 @@ from guard.core.base.text import escape, plural
 from guard.core.snapshots.report import SnapshotReport
 from guard.core.snapshots.snapshot import Occasion
 from guard.snapshots.last_resort import save_before_abort
+from guard.snapshots.remote import push_snapshots
 from guard.snapshots.take import keep
 
 _MOST_LINES = 20
@@ -26,6 +27,7 @@ def command(guard: Invocation, form: str) -> int:
     """
     with save_before_abort(guard):
         taken = keep(guard, Occasion("by_hand", guard.clock.now()), tells=form == "text")
+    push_snapshots(guard)
     report = SnapshotReport(**dict(taken))
     guard.output.document(report, form, _text)
     return 0 if report.whole else 1

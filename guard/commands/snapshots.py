@@ -26,13 +26,23 @@ if TYPE_CHECKING:
     "--prune", is_flag=True, help="First delete the snapshots that need not be kept any longer."
 )
 @click.option(
+    "--fetch",
+    is_flag=True,
+    help="First fetch the snapshots that other machines have pushed to `rescue.remote`.",
+)
+@click.option(
     "--promoted",
     metavar="ID",
     help="Mark the work in this snapshot as taken over, so that it may be pruned.",
 )
 @prints_report
 def command(
-    guard: Invocation, everywhere: bool, prune: bool, promoted: str | None, form: str
+    guard: Invocation,
+    everywhere: bool,
+    prune: bool,
+    fetch: bool,
+    promoted: str | None,
+    form: str,
 ) -> None:
     """List the snapshots of the work tree, the newest last.
 
@@ -44,6 +54,11 @@ def command(
     from guard.snapshots.last_resort import find_fallbacks
     from guard.snapshots.prune import PruneResult
 
+    if fetch:
+        from guard.snapshots.remote import fetch_snapshots
+
+        for identity in fetch_snapshots(guard):
+            guard.output.note(f"fetched snapshot {identity}")
     place = guard.workspace
     root = None if everywhere or place.repository is None else place.repository.root
     worktree = None if root is None else spell(os.fsencode(root))

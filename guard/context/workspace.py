@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import asdict, dataclass, fields
@@ -188,9 +189,9 @@ def _on_server(
 
 
 def show_place(given: str) -> str:
-    """Return a path or an address of a workspace without its password."""
+    """Return a path or an address without its password."""
     if not is_dsn(given):
-        return given
+        return re.sub(r"(?<=://)([^/@:]*):[^/@]*(?=@)", r"\1", given)
     try:
         return parse_dsn(given).shown
     except ValueError:

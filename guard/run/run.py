@@ -39,6 +39,7 @@ from guard.run.late_verdict import record_late_verdicts, record_or_keep
 from guard.run.order import RunOrder, agent_of_command, check_program, current_folder
 from guard.run.registry_entry import RegistryEntry, enter_registry
 from guard.snapshots.last_resort import save_before_abort, saves_before_abort
+from guard.snapshots.remote import push_snapshots
 from guard.system.signals import interrupt_on_termination
 
 
@@ -68,6 +69,7 @@ def run_iteration(guard: Invocation, order: RunOrder) -> CheckReport:
         finally:
             guard.store.anchor()  # The agent may have deleted the log, and what remembers it too.
         _share_limit(guard, report)
+        push_snapshots(guard)
     if order.notifies and not order.in_loop:
         tell_of_verdict(guard, report, None)
     return report

@@ -42,6 +42,10 @@ class RescueSettings(Section):
     ] = ""
     """Secrets that are none, for rescues, checks and git hooks: `rule:glob` after `rule:glob`, with commas."""
 
+    remote: Annotated[str, Field(max_length=4096, json_schema_extra=USERS)] = ""
+    """A private git repository to which guard pushes its snapshots after each iteration (a URL or a path). They hold ignored \
+files such as `.env`, too. Empty: they stay on this machine."""
+
 
 SnapshotProgress = Callable[[str], None]
 """Told what is going on, very often; what follows a semicolon is how far it is."""

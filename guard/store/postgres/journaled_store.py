@@ -41,7 +41,7 @@ _REFRESH_SECONDS = 2.0
 
 
 @dataclass
-class _Run:
+class _OwnRun:
     """What the run of this process knows of its work tree."""
 
     worktree: str
@@ -73,7 +73,7 @@ class JournaledStore(PostgresStore):
         super().__init__(dsn, name, lock_timeout_seconds=lock_timeout_seconds)
         self._folder = folder
         self._notice = notice
-        self._run: _Run | None = None
+        self._run: _OwnRun | None = None
         self._changes = 0
         self._answered = self._lost = 0.0
         """When the server last renewed a lease, and when a run last lost it."""
@@ -81,7 +81,7 @@ class JournaledStore(PostgresStore):
     @contextmanager
     def journal(self, worktree: str) -> Iterator[None]:
         """Record what happens in the work tree here while the server does not answer, and hand it in when it does."""
-        run = self._run = _Run(worktree, WorktreeWatch(self._folder, worktree))
+        run = self._run = _OwnRun(worktree, WorktreeWatch(self._folder, worktree))
         try:
             with suppress(ServerLost):
                 self._look_first(run)
@@ -93,14 +93,14 @@ class JournaledStore(PostgresStore):
             finally:
                 run.watch.close()
 
-    def _look_first(self, run: _Run) -> None:
+    def _look_first(self, run: _OwnRun) -> None:
         with self.change() as change:
             for kind in view_kinds():
                 if kind.folder == _WORKTREES:
                     change.view(kind, run.worktree)
             change.view(TEAM, team_key(run.worktree, None))
 
-    def _end(self, run: _Run) -> None:
+    def _end(self, run: _OwnRun) -> None:
         if run.local is None:
             return
         try:
@@ -126,7 +126,7 @@ class JournaledStore(PostgresStore):
                 change.refuse_damage()  # Takes the lock; the end of the change looks at all that is known.
         run.refreshed = time.monotonic()
 
-    def _return(self, run: _Run) -> None:
+    def _return(self, run: _OwnRun) -> None:
         self._run = None  # What is handed in is no news to this run.
         try:
             hand_in(self, self._folder, run.worktree)
@@ -195,7 +195,7 @@ class JournaledStore(PostgresStore):
         return self._state.head or START
 
     @property
-    def run(self) -> _Run | None:
+    def run(self) -> _OwnRun | None:
         return self._run
 
     @property

@@ -328,6 +328,9 @@ KNOBS: dict[str, tuple[Any, bool]] = {
     "store.lock_timeout_seconds": (10, True),
     "store.segment_max_bytes": (16777216, True),
     "fleet.lease_seconds": (60, True),
+    "fleet.account": ("", True),
+    "fleet.wait_seconds": (600, True),
+    "rescue.remote": ("", True),
 }
 
 
