@@ -10,7 +10,9 @@ from pathlib import Path
 
 USER = "postgres"
 PASSWORD = "s3kr/t pass:w%rd"
-_START = "-c listen_addresses='{}' -c port={} -c unix_socket_directories={} -c max_connections=200{}"
+_START = (
+    "-c listen_addresses='{}' -c port={} -c unix_socket_directories={} -c max_connections=200{}"
+)
 
 
 def find_programs() -> Path | None:

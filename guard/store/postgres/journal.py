@@ -17,7 +17,7 @@ from guard.core.log.record import LogEntry, Position, encode
 from guard.core.log.replay import feed_fold, touched_paths
 from guard.core.log.view import Fold, ViewDocument, ViewKind
 from guard.errors import ServerLost, StateProblem, StoreUnavailable
-from guard.store.postgres.change import decode_lines
+from guard.store.postgres.view_rows import decode_lines
 from guard.system.private_files import Folder, close, sync_data, try_lock, write_all
 
 if TYPE_CHECKING:
@@ -89,6 +89,12 @@ class LocalRecords:
             fold = self._folds[path] = kind.fold(key)
             if document is not None:
                 fold.restore(document)
+
+    def expect(self, kind: ViewKind[Any, Any], key: str = "", part: str = "") -> None:
+        """All that there is to see is at hand."""
+
+    def expect_event(self, event_id: str) -> None:
+        """The events of the journal are at hand."""
 
     def refuse_damage(self) -> None:
         """The journal has only what this process wrote."""

@@ -94,11 +94,15 @@ class JournaledStore(PostgresStore):
                 run.watch.close()
 
     def _look_first(self, run: _OwnRun) -> None:
+        wanted = [
+            *((kind, run.worktree) for kind in view_kinds() if kind.folder == _WORKTREES),
+            (TEAM, team_key(run.worktree, None)),
+        ]
         with self.change() as change:
-            for kind in view_kinds():
-                if kind.folder == _WORKTREES:
-                    change.view(kind, run.worktree)
-            change.view(TEAM, team_key(run.worktree, None))
+            for kind, key in wanted:
+                change.expect(kind, key)
+            for kind, key in wanted:
+                change.view(kind, key)
 
     def _end(self, run: _OwnRun) -> None:
         if run.local is None:
@@ -143,10 +147,10 @@ class JournaledStore(PostgresStore):
             raise self._run.local.why
         return super()._read(text, *values)
 
-    def view(self, kind: ViewKind[D, Any], key: str = "") -> D | None:
+    def view(self, kind: ViewKind[D, Any], key: str = "", part: str | None = None) -> D | None:
         run = self._run
         if run is None or not run.has(kind.path(key)):
-            return super().view(kind, key)
+            return super().view(kind, key, part)
         if run.local is None and not self._changes and kind.path(key) not in run.known:
             with self.change() as change:
                 return change.view(kind, key)
@@ -242,11 +246,21 @@ class JournaledChange:
     def _enter(self, opened: "AbstractContextManager[Change]") -> None:
         try:
             self._online = self._stack.enter_context(opened)
+            for kind, key, _ in self._run.known.values() if self._run is not None else ():
+                self._online.expect(kind, key)  # The end of the change looks at them.
         except StoreUnavailable as error:
             if self._run is None:
                 raise
             # The thread that renews the lease waits for the server.
             self._local = self._store.go_local(ServerLost(error.message, error.hint))
+
+    def expect(self, kind: ViewKind[Any, Any], key: str = "", part: str = "") -> None:
+        if self._online is not None:
+            self._online.expect(kind, key, part)
+
+    def expect_event(self, event_id: str) -> None:
+        if self._online is not None:
+            self._online.expect_event(event_id)
 
     def refuse_damage(self) -> None:
         self._act(lambda change: change.refuse_damage())
