@@ -11,7 +11,7 @@ from dataclasses import dataclass as _standard_dataclass
 from typing import TYPE_CHECKING, Any
 
 _lock = RLock()
-_OPTIONS = "__dataclass_options__"
+_FIELDS = "__dataclass_fields__"
 
 if TYPE_CHECKING:
     from dataclasses import dataclass as dataclass
@@ -26,7 +26,7 @@ else:
         if options.get("slots"):
             raise TypeError("a class with slots is another class: use the dataclass of Python")
         cls.__init__ = _first_init(cls)
-        setattr(cls, _OPTIONS, options)
+        setattr(cls, _FIELDS, _LateFields(cls, options))
         return cls
 
     class late_pattern:  # noqa: N801 - it stands where re.compile stood
@@ -43,6 +43,18 @@ else:
             return found
 
 
+class _LateFields:
+    """Stands for the fields of a dataclass until its first object, or a class that inherits from it, asks for them."""
+
+    def __init__(self, cls: type, options: dict[str, bool]) -> None:
+        self._cls = cls
+        self.options = options
+
+    def __get__(self, _object: object, _owner: type) -> Any:
+        build(self._cls)
+        return self._cls.__dict__[_FIELDS]
+
+
 def _first_init(cls: type) -> Any:
     def build_first(self: Any, *args: Any, **kwargs: Any) -> None:
         build(cls)
@@ -55,12 +67,11 @@ def build(cls: type) -> None:
     """Write the methods of a dataclass now, and of those that it comes from; a class that has them already is left alone."""
     with _lock:
         for base in reversed(cls.__mro__):
-            options = base.__dict__.get(_OPTIONS)
-            if options is not None:
+            late = base.__dict__.get(_FIELDS)
+            if isinstance(late, _LateFields):
                 # The initializer is replaced in one step, because another thread may be making an object meanwhile.
-                _standard_dataclass(init=False, **options)(base)
-                base.__init__ = _initializer(base, frozen=options.get("frozen", False))  # type: ignore[misc]
-                delattr(base, _OPTIONS)
+                _standard_dataclass(init=False, **late.options)(base)
+                base.__init__ = _initializer(base, frozen=late.options.get("frozen", False))  # type: ignore[misc]
 
 
 def _initializer(cls: type, *, frozen: bool) -> Any:
