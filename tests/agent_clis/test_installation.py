@@ -111,8 +111,13 @@ def test_a_cache_that_cannot_be_made_is_a_reason(npm_that: Npm, tmp_path: Path) 
     ids=["skipped and counted", "an error where they are required"],
 )
 def test_without_npm_the_tests_are(
-    required: str, code: int, says: tuple[str, ...], tmp_path: Path
+    required: str,
+    code: int,
+    says: tuple[str, ...],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    monkeypatch.delenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD")
     (tmp_path / "git").symlink_to(shutil.which("git") or "git")
     test = "tests/agent_clis/test_scripted_model.py::test_a_session_does_what_the_script_says"
     done = subprocess.run(
