@@ -36,15 +36,18 @@ Connection = psycopg.Connection[tuple[Any, ...]]
 T = TypeVar("T")
 Query = tuple[str, Sequence[Any]]
 Rows = list[tuple[Any, ...]]
+RemakeViews = Callable[[Connection, int], Iterator[Query]]
 
 
 class ServerSession:
     """Runs queries; a broken connection is a `StoreUnavailable`, and the next query makes a new one."""
 
-    def __init__(self, dsn: Dsn, name: str, lock_timeout: float) -> None:
+    def __init__(self, dsn: Dsn, name: str, lock_timeout: float, remake_views: RemakeViews) -> None:
         self.dsn = dsn
         self.name = name
         self.lock_timeout = lock_timeout
+        self._remake_views = remake_views
+        """Makes the views of a workspace again, for rows that had another form before."""
         self.guarded = threading.RLock()
         self._connection: Connection | None = None
         self._pid = os.getpid()
@@ -175,19 +178,15 @@ class ServerSession:
             for statement in STEPS[step]:
                 connection.execute(statement.encode())
         if 0 < version < FORMAT:
-            self._remake(connection)
+            for (number,) in connection.execute(
+                "SELECT id FROM guard.workspace FOR UPDATE"
+            ).fetchall():
+                for text, values in self._remake_views(connection, number):
+                    connection.execute(text.encode(), values)
         if row is None:
             connection.execute("INSERT INTO guard.format VALUES (%s)", [FORMAT])
         elif version < FORMAT:
             connection.execute("UPDATE guard.format SET version = %s", [FORMAT])
-
-    def _remake(self, connection: Connection) -> None:
-        """Make the views of every workspace again, whose rows had another form before."""
-        from guard.store.postgres.remake import remake_views
-
-        for (number,) in connection.execute("SELECT id FROM guard.workspace FOR UPDATE").fetchall():
-            for text, values in remake_views(connection, number):
-                connection.execute(text.encode(), values)
 
 
 def open_connection(dsn: Dsn) -> Connection:

@@ -66,7 +66,7 @@ class PostgresStore:
     """A workspace in a database. It remembers what it has read, so that a long-lived process only reads what is new."""
 
     def __init__(self, dsn: "Dsn", name: str, *, lock_timeout_seconds: float) -> None:
-        self._session = ServerSession(dsn, name, lock_timeout_seconds)
+        self._session = ServerSession(dsn, name, lock_timeout_seconds, remake_views)
         self._state = StoreState()
         self._known: Position | None = None
 
