@@ -44,7 +44,7 @@ def leave_and_commit(agent: AgentCli, model: Model) -> None:
 
 
 def leave_unasked(agent: AgentCli, model: Model) -> None:
-    """The same without the plugin: nobody asks."""
+    """The same without the plugin: no hook asks."""
     model.script("make another", agent.shell("echo page > other.html"), say("Made."))
     done = agent.run("make another")
     assert done.code == 0, done

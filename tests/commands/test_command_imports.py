@@ -1,4 +1,4 @@
-"""What a command loads that agents and hooks call all day: a list, because nobody notices one more import."""
+"""What a command loads that agents and hooks call all day: a list, because one more import is easily overlooked."""
 
 from pathlib import Path
 

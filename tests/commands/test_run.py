@@ -201,7 +201,7 @@ def test_an_agent_that_prints_text_is_ended_by_the_word_of_its_hooks(
 
 def test_what_hooks_tell_of_another_session_does_not_count(begun: Path, tmp_path: Path) -> None:
     program = write(tmp_path / "hooked.py", HOOKED)
-    # The program of somebody else works in the same folder, and is none of the iteration's processes.
+    # Another user's program works in the same folder, and is none of the iteration's processes.
     agent = f"GUARD_ITERATION= {sys.executable} {program} 5; {COMMIT}"
     result = run("run", "--no-probe", "--format", "json", "--", "sh", "-c", agent)
     assert "looping" not in result.out + result.err

@@ -28,7 +28,7 @@ git add -A
 git commit -q -m "feat: do $GUARD_TASK"
 echo "READY FOR AUDIT: $GUARD_TASK"
 """
-# Whoever comes second merges what the target has; both lines stay.
+# The second task merges what the target has; both lines stay.
 _SHARED = """\
 merged=$(grep -o 'git merge [^`]*' "$here/$key.prompt-$number" | head -n 1)
 if [ -n "$merged" ]; then

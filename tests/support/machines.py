@@ -82,7 +82,7 @@ class Machine:
         return finish(self.start_guard(*words, **environ))
 
     def cut_off(self) -> None:
-        """Pull the cable: nothing that is sent arrives, and nobody is told."""
+        """Pull the cable: nothing that is sent arrives, and neither side is told."""
         _ip("link", "set", self.cable, "down")
 
     def connect(self) -> None:

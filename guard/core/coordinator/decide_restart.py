@@ -12,7 +12,7 @@ from guard.core.coordinator.task_events import PlanComplete
 def adopt_tasks(
     state: Coordinator, _terms: DecisionTerms, *, tasks: tuple[upkeep_events.AdoptedTask, ...]
 ) -> list[Draft]:
-    """Take over tasks as done that nobody works on; the plan is complete with its last task."""
+    """Take over, as done, tasks that no agent works on; the plan is complete with its last task."""
     for adopted in tasks:
         place = state.place(adopted.task_id)
         if place is None:

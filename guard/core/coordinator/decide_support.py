@@ -322,7 +322,7 @@ def decline_support(
 
 
 def vague_tasks(state: Coordinator) -> tuple[str, ...]:
-    """Return the open tasks that nobody could implement as they are: whose title has fewer than three words."""
+    """Return the open tasks that are too vague to implement as they are: their title has fewer than three words."""
     open_tasks = {*state.available_tasks, *state.blocked_tasks}
     return tuple(
         task.id

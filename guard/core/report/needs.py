@@ -103,7 +103,7 @@ def _kind(each: IterationFacts) -> NeedKind:
 
 
 def open_questions(iterations: Iterable[IterationFacts]) -> list[tuple[IterationFacts, str]]:
-    """Return the iterations that ended with a question that nobody has answered, each with its words."""
+    """Return the iterations that ended with a question that the user has not answered, each with its words."""
     waiting = [each for each in _blocked(iterations).values() if _kind(each) == "question"]
     return [(each, _words(each, "question")) for each in waiting]
 

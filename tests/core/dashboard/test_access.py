@@ -1,4 +1,4 @@
-"""Which requests are refused, whoever sends them."""
+"""The requests that the dashboard refuses from every sender."""
 
 import pytest
 
