@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from guard.core.rescue.report import RescueReport
     from guard.core.team.change import Kind, LeftBecause
     from guard.core.team.report import TeamReport
+    from guard.prove.work import ProveTerms
 
 Where = str | Path | None
 """The type of `workspace` and `repo`, which have the meaning of `--workspace` and `--repo` on the command line."""
@@ -263,11 +264,8 @@ def prove(
     The `command` must succeed on a clean checkout; without it `prove.command` and the tables `prove.check` count.
     """
     from guard.prove.prove import prove as prove_now
-    from guard.prove.work import ProveTerms
 
-    named = {} if command is None else {"prove.command": command, "prove.check": ()}
-    flags = {**(settings or {}), **named}
-    terms = ProveTerms(baseline=baseline, head=head, no_cache=no_cache, flags=flags)
+    terms = _prove_terms(command, baseline, head, no_cache, settings)
     return prove_now(invocation(workspace, repo), terms)
 
 
@@ -287,11 +285,23 @@ def calibrate(
     Nothing is recorded. It ends after `max_time` seconds or by Ctrl-C with the part that is done: `ended` says so.
     """
     from guard.prove.calibrate import calibrate as calibrate_now
+
+    terms = _prove_terms(command, None, head, no_cache, settings)
+    return calibrate_now(invocation(workspace, repo), terms, commits, max_time)
+
+
+def _prove_terms(
+    command: str | None,
+    baseline: str | None,
+    head: str | None,
+    no_cache: bool,
+    settings: Mapping[str, Any] | None,
+) -> "ProveTerms":
     from guard.prove.work import ProveTerms
 
     named = {} if command is None else {"prove.command": command, "prove.check": ()}
-    terms = ProveTerms(head=head, no_cache=no_cache, flags={**(settings or {}), **named})
-    return calibrate_now(invocation(workspace, repo), terms, commits, max_time)
+    flags = {**(settings or {}), **named}
+    return ProveTerms(baseline=baseline, head=head, no_cache=no_cache, flags=flags)
 
 
 def find_held(
@@ -310,11 +320,8 @@ def find_held(
     Nothing is recorded. It ends after `max_time` seconds or by Ctrl-C with the part that is done: `ended` says so.
     """
     from guard.prove.take_back import find_held as find_held_now
-    from guard.prove.work import ProveTerms
 
-    named = {} if command is None else {"prove.command": command, "prove.check": ()}
-    flags = {**(settings or {}), **named}
-    terms = ProveTerms(baseline=baseline, head=head, no_cache=no_cache, flags=flags)
+    terms = _prove_terms(command, baseline, head, no_cache, settings)
     return find_held_now(invocation(workspace, repo), terms, max_time)
 
 
